@@ -75,6 +75,26 @@ static inline int clinux_is_remote(int file) {
   return type == 0x6969u /* NFS */ || type == 0xFF534D42u || type == 0xFE534D42u /* SMB */;
 }
 
+// Whether inotify tells nothing of some changes to the files of a file system: those by other hosts, or by its own server.
+static inline int clinux_hides_changes(int file) {
+  struct statfs status;
+  if (fstatfs(file, &status) != 0) return 1;
+  switch ((unsigned)status.f_type) {
+  case 0x6969u: /* NFS */
+  case 0x517Bu: /* SMB, old */
+  case 0xFF534D42u:
+  case 0xFE534D42u: /* SMB */
+  case 0x65735546u: /* FUSE: sshfs, rclone, buckets */
+  case 0x01021997u: /* 9P: folders of a virtual machine's host */
+  case 0x786F4256u: /* VirtualBox */
+  case 0x00C36400u: /* Ceph */
+  case 0x5346414Fu: /* AFS */
+    return 1;
+  default:
+    return 0;
+  }
+}
+
 // A descriptor with which one thread wakes another thread that polls. (The flags are enumerators of an anonymous enum,
 // which the importer gives a type of its own.)
 static inline int clinux_wake_descriptor(void) { return eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK); }

@@ -1,11 +1,11 @@
 import FileSystem
 import Glibc
 
-/// A file that grows by whole, synced pieces.
+/// A file that grows by whole pieces.
 final class AppendFile {
   private let path: String
   private let descriptor: Int32
-  /// The bytes that are surely there.
+  /// The bytes that are whole pieces.
   private(set) var size: Int
 
   /// Opens an existing file.
@@ -17,8 +17,10 @@ final class AppendFile {
 
   deinit { close(descriptor) }
 
-  /// Appends bytes, which reach the disk before this returns. After a failure, append the same bytes again.
-  func append(_ bytes: [UInt8]) throws(DiskError) {
+  /// Appends bytes. After a failure, append the same bytes again.
+  ///
+  /// - Parameter isDurable: whether all bytes so far reach the disk before this returns. Others survive the process, not a power cut.
+  func append(_ bytes: [UInt8], isDurable: Bool) throws(DiskError) {
     // A failed call may have left a part of a line.
     try check("truncate", path) { ftruncate(descriptor, off_t(size)) }
     var written = 0
@@ -30,7 +32,7 @@ final class AppendFile {
       guard count >= 0 else { throw DiskError("write", path) }
       written += count
     }
-    try check("fsync", path) { fsync(descriptor) }
+    if isDurable { try check("fsync", path) { fsync(descriptor) } }
     size += bytes.count
   }
 }

@@ -4,11 +4,13 @@ import FrameBatches
 /// A complete file with the time and the group that its name tells, or its time of modification.
 struct CapturedFile: Equatable {
   let file: FolderFile
+  /// The name of its copy beside the journal; nil if it has none.
+  var held: String?
   /// In unix milliseconds.
   var timeMs: Int64
   /// The files of a group become one session after the other.
   let group: CaptureGroup
-  let capture: Batch.Capture
+  var capture: Batch.Capture
 }
 
 /// The files of a folder that belong to one screen, page or camera.
@@ -43,23 +45,47 @@ enum CaptureGroup: Hashable {
   }
 }
 
+/// The files of a group in one session folder.
+struct CollectedGroup: Hashable {
+  let folder: SessionFolder
+  let group: CaptureGroup
+
+  init(_ folder: SessionFolder, _ group: CaptureGroup) { (self.folder, self.group) = (folder, group) }
+
+  /// The text that the journal has: before a slash the folder, if it is not the watched one.
+  var text: String { folder.isTop ? group.text : folder.path + "/" + group.text }
+
+  init(text: String) {
+    guard let slash = text.lastIndex(of: "/") else {
+      self.init(SessionFolder(of: ""), CaptureGroup(text: text))
+      return
+    }
+    self.init(SessionFolder(of: String(text[..<slash])), CaptureGroup(text: String(text[text.index(after: slash)...])))
+  }
+}
+
 /// Reads the capture times of files, by the rules for batches of such files.
 struct CaptureTimes {
   /// A session that no user names so.
   private static let placeholder = "_._"
 
   private let folder: String
-  private let options: InputOptions
+  let options: InputOptions
   private let limits: Limits
 
+  /// - Parameter folder: the watched folder.
   init(_ folder: String, options: InputOptions, limits: Limits) {
     self.folder = folder
     self.options = options
     self.limits = limits
   }
 
+  /// Whether the capture time of a file is its time of modification, so that each version of a name is a picture of its own.
+  var areOfVersions: Bool { options.times == .modified }
+
   /// - Throws: ``BadBatch`` for a file whose name tells no time.
   func captured(_ file: FolderFile) throws -> CapturedFile {
+    if let quick = quickly(file) { return quick }
     let batch = try sessions([file.name]).readers[0].batch
     let session = batch.session.description
     let group: CaptureGroup =
@@ -70,25 +96,56 @@ struct CaptureTimes {
     return CapturedFile(file: file, timeMs: batch.frames[0].timeMs, group: group, capture: batch.capture)
   }
 
+  /// Returns a version of a file, of which a copy was made because its time of modification is its capture time.
+  func version(_ file: FolderFile) -> CapturedFile {
+    CapturedFile(
+      file: file, timeMs: file.stamp.modified.flooredDivision(by: 1_000_000), group: .key(nil),
+      capture: options.capture ?? .onChange)
+  }
+
+  /// Does the same for the most frequent files, without reading a batch: its cost would be that of all other work.
+  private func quickly(_ file: FolderFile) -> CapturedFile? {
+    var captured = version(file)
+    if options.times == nil {
+      let name = lastComponent(of: file.name)
+      guard PlainFormat.isUnixMilliseconds(name), let instant = PlainFormat.instant(ofName: name) else { return nil }
+      captured.timeMs = instant
+      captured.capture = options.capture ?? .interval
+    } else if !areOfVersions {
+      return nil
+    }
+    return limits.instants.contains(captured.timeMs) ? captured : nil
+  }
+
   /// Reads the times of files that go into one batch: names that tell no more than the second are spread over it.
   func refined(_ files: [CapturedFile]) -> [CapturedFile] {
-    guard zip(files, files.dropFirst()).contains(where: { $0.timeMs == $1.timeMs }),
-      let readers = try? sessions(files.map(\.file.name)).readers, readers.count == 1,
-      readers[0].batch.frames.count == files.count
-    else { return files }
-    let times = Dictionary(readers[0].batch.frames.map { ($0.source, $0.timeMs) }) { first, _ in first }
-    let refined = files.map { file in
-      var file = file
-      file.timeMs = times[file.file.name] ?? file.timeMs
-      return file
+    guard !areOfVersions, zip(files, files.dropFirst()).contains(where: { $0.timeMs == $1.timeMs }) else {
+      return files
     }
+    let refined = Dictionary(grouping: files) { DurableFile.parentDirectory(of: $0.file.name) }.values.flatMap(spread)
     return refined.sorted { ($0.timeMs, $0.file.name) < ($1.timeMs, $1.file.name) }
   }
 
+  /// - Parameter files: of one folder.
+  private func spread(_ files: [CapturedFile]) -> [CapturedFile] {
+    guard let readers = try? sessions(files.map(\.file.name)).readers, readers.count == 1,
+      readers[0].batch.frames.count == files.count
+    else { return files }
+    let times = Dictionary(readers[0].batch.frames.map { ($0.source, $0.timeMs) }) { first, _ in first }
+    return files.map { file in
+      var file = file
+      file.timeMs = times[lastComponent(of: file.file.name)] ?? file.timeMs
+      return file
+    }
+  }
+
+  /// - Parameter names: of one folder. The folders of a name may tell the day.
   private func sessions(_ names: [String]) throws -> BatchSessions {
     var options = options
     options.session = Self.placeholder
+    let below = DurableFile.parentDirectory(of: names[0])
     return try BatchSessions(
-      reading: folder, files: names.map { folder + "/" + $0 }, options: options, limits: limits)
+      reading: folder, inFolders: below == "." ? nil : lastComponent(of: folder) + "/" + below,
+      files: names.map { folder + "/" + $0 }, options: options, limits: limits)
   }
 }

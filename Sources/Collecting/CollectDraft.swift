@@ -7,22 +7,26 @@ import JSON
 struct CollectDraft {
   /// nil if no frame is left.
   let record: CollectRecord?
-  /// Files that have changed or are gone since they were found.
-  let dropped: [String]
+  /// Files that have changed since they were found.
+  let changed: [FolderFile]
+  /// Files that are gone.
+  let gone: [FolderFile]
   /// Files that cannot be read.
   let left: [LeftFile]
+  /// The frames' copies that the batch has now.
+  let copies: [String]
 
-  /// Copies the frames of a plan into a new directory, describes them there, and syncs all.
+  /// Copies the frames of a plan into a new directory, and describes them there. Nothing is synced: see ``sync(_:in:)``.
   ///
   /// - Parameters:
   ///   - home: the directory of the journal.
-  ///   - refine: gives frames their times in one batch.
+  ///   - folder: the watched folder.
+  ///   - times: gives frames their times in one batch.
   init(
-    _ plan: BatchPlan, in home: String, from folder: Directory, options: InputOptions, limits: Limits,
-    refine: ([CapturedFile]) -> [CapturedFile]
+    _ plan: BatchPlan, in home: String, from folder: String, _ held: HeldPictures, times: CaptureTimes, limits: Limits
   ) throws {
     guard let session = SessionID(plan.session) else {
-      throw BadBatch("collect", folder.path, "the session id \(plan.session) cannot be used", advice: SessionID.rule)
+      throw BadBatch("collect", folder, "the session id \(plan.session) cannot be used", advice: SessionID.rule)
     }
     let number = String(UInt64.random(in: 0 ... .max), radix: 36)
     let name =
@@ -31,28 +35,35 @@ struct CollectDraft {
     try check("mkdir", path) { mkdir(path, 0o775) }
     do {
       var copied: [CapturedFile] = []
-      var dropped: [String] = []
-      var left: [LeftFile] = []
+      var (changed, gone, left) = ([FolderFile](), [FolderFile](), [LeftFile]())
+      let names = FrameNames(plan.frames)
+      var sources = SourceFolders(folder)
       for frame in plan.frames {
-        switch try Self.read(frame.file, in: folder, limits: limits) {
-        case .bytes(let bytes)?:
-          try DurableFile.create(path + "/" + frame.file.name, bytes)
+        let target = path + "/" + names[frame]
+        if let copy = frame.held {
+          try held.put(copy, as: target)
           copied.append(frame)
-        case .refused(let refusal)?: left.append(LeftFile(name: frame.file.name, reason: "\(refusal)"))
-        case nil: dropped.append(frame.file.name)
+          continue
+        }
+        switch try sources.read(frame.file, limits: limits) {
+        case .bytes(let bytes):
+          try DurableFile.create(target, bytes, isDurable: false)
+          copied.append(frame)
+        case .refused(let reason): left.append(LeftFile(name: frame.file.name, reason: reason))
+        case .changed: changed.append(frame.file)
+        case .gone: gone.append(frame.file)
         }
       }
-      (self.dropped, self.left) = (dropped, left)
+      (self.changed, self.gone, self.left) = (changed, gone, left)
       guard !copied.isEmpty else {
         try check("rmdir", path) { rmdir(path) }
-        record = nil
+        (record, copies) = (nil, [])
         return
       }
-      let batch = Self.batch(named: name, session, refine(copied), plan, options)
-      try DurableFile.create(path + "/" + NativeFormat.description, NativeFormat.description(of: batch))
-      try Directory(opening: path).sync()
-      // The draft has to outlive a power cut if the journal's next line does.
-      try Directory(opening: home).sync()
+      let batch = Self.batch(named: name, session, times.refined(copied), names, plan, times.options)
+      try DurableFile.create(
+        path + "/" + NativeFormat.description, NativeFormat.description(of: batch), isDurable: false)
+      copies = copied.compactMap(\.held)
       record = CollectRecord(
         batch: name, group: plan.group,
         session: CollectedSession(
@@ -65,22 +76,25 @@ struct CollectDraft {
     }
   }
 
-  /// The bytes of a file that is still as it was found; nil if it is not.
-  private static func read(_ file: FolderFile, in folder: Directory, limits: Limits) throws -> FileContents? {
-    do {
-      guard folder.sourceStamp(of: file.name) == file.stamp,
-        case .bytes(let bytes)? = try folder.contents(of: file.name, limit: limits.fileBytes),
-        CompleteImage.fault(in: bytes) == nil, folder.sourceStamp(of: file.name) == file.stamp
-      else { return nil }
-      return .bytes(bytes)
-    } catch let error as DiskError where [EACCES, EPERM, EIO].contains(error.code) {
-      // Others can be read.
-      return .refused("\(error)")
+  /// Syncs drafts with all their files. The first sync of a file system writes the metadata of all files: the others cost less.
+  static func sync(_ drafts: [String], in home: String) throws {
+    for draft in drafts {
+      let directory = try Directory(opening: home + "/" + draft)
+      for entry in try directory.entries() {
+        guard let file = try OpenFile(entry.name, in: directory) else {
+          throw DiskError("open", directory.path + "/" + entry.name, code: ENOENT)
+        }
+        try check("fsync", directory.path + "/" + entry.name) { fsync(file.descriptor) }
+      }
+      try directory.sync()
     }
+    // The drafts have to outlive a power cut if the journal's next lines do.
+    try Directory(opening: home).sync()
   }
 
   private static func batch(
-    named name: String, _ session: SessionID, _ frames: [CapturedFile], _ plan: BatchPlan, _ options: InputOptions
+    named name: String, _ session: SessionID, _ frames: [CapturedFile], _ names: FrameNames, _ plan: BatchPlan,
+    _ options: InputOptions
   ) -> Batch {
     let instants = frames.map(\.timeMs)
     let last = instants[instants.count - 1]
@@ -91,7 +105,37 @@ struct CollectDraft {
     return Batch(
       name: name, session: session, intervalMs: intervalMs, endMs: endMs,
       capture: frames[0].capture, isFinal: plan.isFinal,
-      frames: frames.map { Frame(source: $0.file.name, path: $0.file.name, timeMs: $0.timeMs) }, refused: [],
+      frames: frames.map { Frame(source: names[$0], path: names[$0], timeMs: $0.timeMs) }, refused: [],
       warnings: [], metadata: .object([:]))
+  }
+}
+
+/// The names of a batch's frames: those of the sources, with the capture time where two have one name.
+private struct FrameNames {
+  private var names: [FolderFile: String] = [:]
+  /// Bytes of a file's name at most.
+  private static let longest = 255
+
+  init(_ frames: [CapturedFile]) {
+    let counts = Dictionary(frames.map { (lastComponent(of: $0.file.name), 1) }, uniquingKeysWith: +)
+    var used = Set(counts.filter { $0.value == 1 }.keys)
+    for frame in frames {
+      let name = lastComponent(of: frame.file.name)
+      names[frame.file] = counts[name] == 1 ? name : Self.unused(name, frame.timeMs, &used)
+    }
+  }
+
+  subscript(frame: CapturedFile) -> String { names[frame.file] ?? lastComponent(of: frame.file.name) }
+
+  private static func unused(_ name: String, _ timeMs: Int64, _ used: inout Set<String>) -> String {
+    let point = name.lastIndex(of: ".").flatMap { name[$0...].utf8.count <= 16 ? $0 : nil } ?? name.endIndex
+    var end = "-\(timeMs)" + name[point...]
+    var number = 1
+    while true {
+      let candidate = String(name[..<point]).shortened(to: longest - end.utf8.count) + end
+      if used.insert(candidate).inserted { return candidate }
+      number += 1
+      end = "-\(timeMs)-\(number)" + name[point...]
+    }
   }
 }

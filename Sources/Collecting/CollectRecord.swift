@@ -4,7 +4,7 @@ import JSON
 /// A batch as the journal has it: its name, its source files, and the session that it continues.
 struct CollectRecord: Equatable {
   let batch: String
-  let group: CaptureGroup
+  let group: CollectedGroup
   let session: CollectedSession
   let isFinal: Bool
   let files: [FolderFile]
@@ -19,7 +19,9 @@ enum JournalLine: Equatable {
   /// Files that batches of earlier runs have, and that are still in the folder.
   case taken([FolderFile])
   /// A session that goes on; nil after its end.
-  case session(CaptureGroup, CollectedSession?)
+  case session(CollectedGroup, CollectedSession?)
+  /// A version of a file is about to be copied to a file of this name beside the journal.
+  case held(String, FolderFile)
 }
 
 extension JournalLine {
@@ -36,6 +38,7 @@ extension JournalLine {
     case .taken(let files): .object(["taken": Self.json(files)])
     case .session(let group, let session):
       .object(["group": .string(group.text), "session": session.map(Self.json) ?? .null])
+    case .held(let name, let file): .object(["held": .string(name), "files": Self.json([file])])
     }
   }
 
@@ -46,7 +49,10 @@ extension JournalLine {
       self = .done(name, kept: Self.files(members["kept"]))
     } else if members["taken"] != nil {
       self = .taken(Self.files(members["taken"]))
-    } else if let group = members["group"]?.string.map(CaptureGroup.init(text:)) {
+    } else if let name = members["held"]?.string {
+      guard let file = Self.files(members["files"]).first, !name.contains("/") else { return nil }
+      self = .held(name, file)
+    } else if let group = members["group"]?.string.map(CollectedGroup.init(text:)) {
       let session = Self.session(members["session"])
       guard let name = members["batch"]?.string else {
         self = .session(group, session)

@@ -1,9 +1,9 @@
-// Watches a folder of loose screenshots and makes batches of them: it scans, gives each file its time and group, asks each group
-// for the batch that is due, and publishes that one. An error of the disk ends a step and loses nothing: call `step` again.
+// Watches a folder of loose screenshots, or all folders in it, and makes batches: it looks for new files, gives each one to the
+// session of its folder, asks each session for the batches that are due, and publishes them together. An error of the disk ends a
+// step and loses nothing: call `step` again.
 
 import FileSystem
 import FrameBatches
-import Glibc
 import WorkQueues
 
 package final class Collector {
@@ -15,70 +15,93 @@ package final class Collector {
     case left(LeftFile)
     /// A file whose name tells no capture time; `isFirst` in this run.
     case withoutTime(LeftFile, isFirst: Bool)
+    /// A folder that has no session, or cannot be read.
+    case leftFolder(LeftFile)
     case unremovable(UnremovableFile)
+    /// Versions of a name that were replaced before they were seen.
+    case lost(name: String, count: Int)
+    case silent(SilentFolder)
+    /// Folders with pictures that are not collected.
+    case notRecursive(PictureFolders)
   }
 
-  /// Milliseconds between scans.
-  private static let rescanMs = 2_000
   /// Milliseconds for work after the request to stop.
   private static let graceMs = 4_000
+  /// Sessions up to which each batch is published when it is due; those of more sessions share the syncs.
+  private static let few = 8
+  /// Milliseconds between publications for more sessions.
+  private static let shareMs = 1_000
+  /// Frames that are published together.
+  private static let frames = 2_000
+  /// New files that are copied at once. More are no versions of a few names: their batches copy them.
+  private static let versions = 1_000
+  /// Folders with nothing that can be taken that are reported one by one.
+  private static let silent = 20
 
   private let rules: CollectRules
-  private let options: InputOptions
   private let limits: Limits
+  private let folder: String
   private let clock: () -> Int
   private let report: (Event) -> Void
   private let publisher: CollectPublisher
   private let times: CaptureTimes
-  private var scan: FolderScan
-  private var scanAtMs: Int
-  /// Complete files that have no stream yet.
+  private let tree: FolderTree
+  private let sessions: SessionTable
+  private var publishAtMs: Int
+  /// Complete files that no session has yet.
   private var found: [FolderFile] = []
-  private var streams: [CaptureGroup: CaptureStream] = [:]
   private var hasFileWithoutTime = false
+  private var hasLooked = false
   /// Whether this run has begun a batch.
   private var hasPublished = false
-  /// Frames in batches of this run.
-  package private(set) var collected = 0
+  package private(set) var totals = CollectTotals()
 
   /// - Parameters:
   ///   - folder: its path without links.
+  ///   - watch: tells of changes; nil for scans alone.
   ///   - clock: the monotonic time in milliseconds.
   ///   - report: gets the news.
   /// - Throws: ``FolderInUse``, ``DiskError``.
   package init(
     _ folder: String, into spool: Spool, _ rules: CollectRules, options: InputOptions, limits: Limits = Limits(),
-    clock: @escaping () -> Int = MonotonicClock.milliseconds, report: @escaping (Event) -> Void
+    watch: FolderWatch? = nil, clock: @escaping () -> Int = MonotonicClock.milliseconds,
+    report: @escaping (Event) -> Void
   ) throws {
-    self.rules = rules
-    self.options = options
-    self.limits = limits
-    self.clock = clock
-    self.report = report
-    publisher = try CollectPublisher(folder, spool, keepsSources: rules.keepsSources)
+    (self.rules, self.limits, self.folder, self.clock, self.report) = (rules, limits, folder, clock, report)
+    publisher = try CollectPublisher(folder, spool, keepsSources: rules.keepsSources, limits: limits)
     times = CaptureTimes(folder, options: options, limits: limits)
-    scan = FolderScan(folder, limits: limits)
-    scanAtMs = clock()
+    let nowMs = clock()
+    let held = publisher.held.all
+    tree = FolderTree(
+      folder, rules, excluding: DurableFile.resolved(spool.path), held: Array(held.keys), limits: limits,
+      watch: watch, nowMs: nowMs)
+    sessions = SessionTable(rules, limits: limits)
+    publishAtMs = nowMs
+    for (file, copy) in held.sorted(by: { $0.value < $1.value }) {
+      var captured = times.version(file)
+      captured.held = copy
+      try give(captured, nowMs)
+    }
   }
 
   /// Frames that no batch has yet.
-  package var waiting: Int { streams.values.reduce(0) { $0 + $1.waiting.count } }
+  package var waiting: Int { sessions.all.reduce(0) { $0 + $1.waiting } }
 
-  /// Milliseconds until ``step(closed:shouldContinue:)`` has something to do.
+  /// Milliseconds until ``step(_:shouldContinue:)`` has something to do.
   package var waitMs: Int {
-    let dueMs = streams.values.compactMap(\.dueMs).min() ?? scanAtMs
-    return max(10, min(scanAtMs, dueMs) - clock())
+    let dueMs = max(sessions.all.compactMap(\.dueMs).min() ?? .max, publishAtMs)
+    return max(10, min(tree.scanAtMs, dueMs) - clock())
   }
 
   /// Publishes what is due.
   ///
   /// - Parameters:
-  ///   - closed: files that were closed or renamed since the last step.
+  ///   - changes: the events since the last step.
   ///   - shouldContinue: asked between files and between batches.
-  package func step(closed: Set<String> = [], shouldContinue: () -> Bool = { true }) throws {
+  package func step(_ changes: FolderChanges = FolderChanges(), shouldContinue: () -> Bool = { true }) throws {
     try finish()
     try publisher.compactIfLarge()
-    try look(closed: closed, all: clock() >= scanAtMs, shouldContinue)
+    try look(changes, isWhole: false, shouldContinue)
     try publish(isStopping: false, shouldContinue)
   }
 
@@ -86,80 +109,170 @@ package final class Collector {
   package func stop() throws {
     let deadlineMs = clock() + Self.graceMs
     try finish()
-    try look(closed: [], all: true) { clock() < deadlineMs }
+    try look(FolderChanges(), isWhole: true) { clock() < deadlineMs }
     try publish(isStopping: true) { clock() < deadlineMs }
   }
 
-  private func look(closed: Set<String>, all: Bool, _ shouldContinue: () -> Bool) throws(DiskError) {
+  private func look(_ changes: FolderChanges, isWhole: Bool, _ shouldContinue: () -> Bool) throws {
     let nowMs = clock()
-    found += try scan.look(at: closed, nowMs: nowMs, isTaken: publisher.isTaken)
-    if all {
-      found += try scan.scan(nowMs: nowMs, isTaken: publisher.isTaken)
-      // A scan of a large folder takes at most a twentieth of the time.
-      scanAtMs = nowMs + max(Self.rescanMs, 20 * (clock() - nowMs))
+    try tree.look(changes, isWhole: isWhole, nowMs: nowMs, isTaken: publisher.isTaken) { scan, files in
+      found += files
+      take(scan.takeNews(), of: scan)
     }
-    for file in scan.takeLeft() { report(.left(file)) }
+    // Scans of large folders take at most a twentieth of the time.
+    tree.postpone(untilMs: nowMs + 20 * (clock() - nowMs))
+    for folder in tree.takeLeft() { report(.leftFolder(folder)) }
+    // More files at once are those of an earlier time.
+    let areNew = found.count <= Self.versions
     var placed = 0
+    defer { found.removeFirst(placed) }
     while placed < found.count, shouldContinue() {
-      place(found[placed], nowMs)
+      try place(found[placed], holds: areNew, nowMs)
       placed += 1
     }
-    found.removeFirst(placed)
+    if placed == found.count { lookForSilence(nowMs) }
   }
 
-  /// Gives a file to the stream of its group.
-  private func place(_ file: FolderFile, _ nowMs: Int) {
+  private func take(_ news: FolderScan.News, of scan: FolderScan) {
+    for file in news.left {
+      totals.left += 1
+      scan.tally.note(left: file)
+      report(.left(file))
+    }
+    guard times.areOfVersions else { return }
+    news.rewritten.forEach(publisher.noteRewriting)
+    news.goneNames.forEach(publisher.forgetRewriting)
+    for (name, count) in news.lost { noteLost(name, count) }
+  }
+
+  private func noteLost(_ name: String, _ count: Int) {
+    totals.lost += count
+    report(.lost(name: name, count: count))
+  }
+
+  /// Gives a file to the session of its folder.
+  private func place(_ file: FolderFile, holds: Bool, _ nowMs: Int) throws {
+    let scan = tree[FolderTree.folder(of: file)]
     do {
-      let captured = try times.captured(file)
-      // The longest name that a session of this group gets.
-      let session = captured.group.session(rules.session ?? "\(rules.folder)-0000000000000")
-      guard SessionID(session) != nil else {
-        throw BadBatch("read", file.name, "the session id \"\(session)\" cannot be used", advice: SessionID.rule)
+      var captured = try times.captured(file)
+      if let sinceMs = rules.sinceMs, captured.timeMs < sinceMs {
+        totals.older += 1
+        scan?.tally.older += 1
+        return
       }
-      let open = publisher.sessions[captured.group]
-      var stream =
-        streams[captured.group]
-        ?? CaptureStream(captured.group, rules, limits: limits, session: open, nowMs: nowMs)
-      // A file that was replaced before it was taken.
-      stream.drop(file.name)
-      stream.add(captured, nowMs: nowMs)
-      streams[captured.group] = stream
+      if times.areOfVersions, publisher.hasOtherVersion(of: file) { publisher.noteRewriting(of: file.name) }
+      if times.areOfVersions, holds {
+        guard let copy = try copy(of: file, nowMs) else { return }
+        captured.held = copy.isEmpty ? nil : copy
+      }
+      if try give(captured, nowMs) { scan?.tally.taken += 1 } else { totals.left += 1 }
+    } catch let failure as DiskError where failure.path.hasPrefix(publisher.home) {
+      throw failure
     } catch {
       let bad = error as? BadBatch
       let left = LeftFile(name: file.name, reason: bad?.cause ?? "\(error)", advice: bad?.advice)
+      totals.left += 1
+      scan?.tally.note(left: left)
       report(.withoutTime(left, isFirst: !hasFileWithoutTime))
       hasFileWithoutTime = true
     }
   }
 
+  /// Copies a version before the next one replaces it.
+  ///
+  /// - Returns: the copy's name; empty for a file that its batch has to copy; nil for a version that is replaced.
+  private func copy(of file: FolderFile, _ nowMs: Int) throws -> String? {
+    var sources = SourceFolders(folder)
+    let name = lastComponent(of: file.name)
+    guard let directory = try sources.directory(of: file) else { return nil }
+    if let copy = try publisher.held.hold(file, named: name, in: directory) { return copy }
+    if directory.sourceStamp(of: name) == file.stamp { return "" }
+    tree.forget(file, nowMs: nowMs)
+    return nil
+  }
+
+  /// - Returns: whether the file's folder has a session.
+  @discardableResult
+  private func give(_ captured: CapturedFile, _ nowMs: Int) throws -> Bool {
+    let (session, fault) = sessions.session(of: captured.file)
+    if let fault {
+      tree[FolderTree.folder(of: captured.file)]?.tally.note(left: fault)
+      report(.leftFolder(fault))
+    }
+    guard let session else {
+      publisher.held.drop(captured.file)
+      return false
+    }
+    try session.add(captured, areOfVersions: times.areOfVersions || captured.held != nil, nowMs: nowMs) {
+      publisher.sessions[$0]
+    }
+    return true
+  }
+
   private func publish(isStopping: Bool, _ shouldContinue: () -> Bool) throws {
-    for group in streams.keys.sorted(by: { $0.text < $1.text }) {
-      while shouldContinue(), let plan = streams[group]?.next(nowMs: clock(), isStopping: isStopping) {
-        let draft = try publisher.prepare(plan, options: options, limits: limits, refine: times.refined)
-        hasPublished = true
-        if let record = draft.record {
-          streams[group]?.commit(plan, session: record.session, nowMs: clock())
-        }
-        for name in draft.dropped + draft.left.map(\.name) { streams[group]?.drop(name) }
-        // The next scan finds them anew.
-        for name in draft.dropped { scan.forget(name) }
-        for file in draft.left { report(.left(file)) }
-        try finish()
+    let nowMs = clock()
+    guard isStopping || nowMs >= publishAtMs else { return }
+    // The watched folder's own session may end without a file.
+    let due = sessions.all.filter { isStopping || $0.folder.isTop || ($0.dueMs ?? .max) <= nowMs }
+    for session in due.sorted(by: { $0.folder.path < $1.folder.path }) {
+      while shouldContinue(), let plan = session.next(nowMs: clock(), isStopping: isStopping) {
+        guard try prepare(plan, session) else { break }
+        if publisher.begunFrames >= Self.frames { try finish() }
       }
     }
+    try finish()
+    if sessions.all.count > Self.few { publishAtMs = nowMs + Self.shareMs }
+  }
+
+  /// - Returns: whether the plan's files could be read.
+  private func prepare(_ plan: BatchPlan, _ session: SessionCollector) throws -> Bool {
+    let draft: CollectDraft
+    do {
+      draft = try publisher.prepare(plan, times: times)
+    } catch let failure as DiskError where !session.folder.isTop && !failure.path.hasPrefix(publisher.home) {
+      // The next scan of its folder tells the fault.
+      session.postpone(untilMs: clock() + FolderScan.rescanMs)
+      return false
+    }
+    hasPublished = true
+    session.commit(plan, draft, nowMs: clock())
+    // The next scan finds them anew.
+    for file in draft.changed { tree.forget(file, nowMs: clock()) }
+    for file in draft.gone { noteLost(file.name, 1) }
+    for file in draft.left {
+      totals.left += 1
+      report(.left(file))
+    }
+    return true
   }
 
   private func finish() throws {
-    while let record = try publisher.finish() {
+    for record in try publisher.finish() {
       if hasPublished {
-        collected += record.files.count
+        totals.pictures += record.files.count
+        totals.sessions.insert(record.session.name)
         report(
           .published(
             batch: record.batch, session: record.session.name, frames: record.files.count, isFinal: record.isFinal))
       } else {
         report(.recovered(batch: record.batch))
       }
-      for file in publisher.takeUnremovable() { report(.unremovable(file)) }
+    }
+    for file in publisher.takeUnremovable() { report(.unremovable(file)) }
+  }
+
+  /// Reports folders with nothing that can be taken, and once the folders that are not looked at.
+  private func lookForSilence(_ nowMs: Int) {
+    if !hasLooked, !rules.isRecursive, let top = tree[""], let folders = PictureFolders(in: folder, top.folders) {
+      report(.notRecursive(folders))
+    }
+    hasLooked = true
+    for scan in tree.all where nowMs >= scan.silentAtMs ?? .max {
+      // An empty folder is asked again.
+      scan.silentAtMs = scan.count == 0 && !scan.below.isEmpty ? nowMs + rules.silenceMs : nil
+      guard let silent = SilentFolder(scan, times, rules, top: folder, limits: limits) else { continue }
+      totals.silent += 1
+      if totals.silent <= Self.silent { report(.silent(silent)) }
     }
   }
 }

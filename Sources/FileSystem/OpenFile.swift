@@ -2,7 +2,7 @@ import CLinux
 import Glibc
 
 /// Equal as long as a file has not changed.
-package struct FileStamp: Sendable, Equatable {
+package struct FileStamp: Sendable, Hashable {
   package let inode: UInt64
   package let size: Int64
   /// In nanoseconds since 1970.

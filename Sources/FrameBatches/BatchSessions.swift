@@ -50,15 +50,18 @@ package struct BatchSessions: Sendable {
   ///   - path: a directory or a file; `-` reads a file from standard input.
   ///   - name: the name that the producer gave the batch, perhaps with folders before it; nil if the path tells it.
   ///   - files: the images that the batch consists of; then `path` is their directory and only names the batch.
+  ///   - folderName: the name of a batch of `files`, with the folders above it; nil for the last component of `path`.
   ///   - options: facts that the batch may not state.
   ///   - unpacker: unpacks archives in another process; nil to unpack trusted archives in this process.
   ///   - cancellation: called before each part of an archive is read.
   /// - Throws: ``BadBatch`` if nothing of it can be published, ``DiskError`` when reading fails, ``Cancelled``.
   package init(
-    reading path: String, named name: String? = nil, files: [String] = [], options: InputOptions = InputOptions(),
-    limits: Limits = Limits(), unpacker: (any ArchiveUnpacker)? = nil, cancellation: Cancellation = .never
+    reading path: String, named name: String? = nil, inFolders folderName: String? = nil, files: [String] = [],
+    options: InputOptions = InputOptions(), limits: Limits = Limits(), unpacker: (any ArchiveUnpacker)? = nil,
+    cancellation: Cancellation = .never
   ) throws {
-    let opened = try OpenedBatch(reading: path, named: name, files: files, options, limits, unpacker, cancellation)
+    let opened = try OpenedBatch(
+      reading: path, named: name, inFolders: folderName, files: files, options, limits, unpacker, cancellation)
     var release = Optional(opened.release)
     defer { release?(nil) }
     try Self.requireOneDescription(opened.source.contents, opened.name)

@@ -3,7 +3,7 @@
 import FileSystem
 
 /// The capture times that a batch's names may tell.
-struct NameAdvice {
+package struct NameAdvice {
   /// The names of pictures that a format would look at.
   private let names: [String]
   private let contents: any BatchContents
@@ -25,7 +25,9 @@ struct NameAdvice {
   }
 
   /// Whether a file is a picture by its suffix.
-  static func isPicture(_ path: String) -> Bool { pictureSuffixes.contains(NamedTimesFormat.parts(of: path).suffix) }
+  package static func isPicture(_ path: String) -> Bool {
+    pictureSuffixes.contains(NamedTimesFormat.parts(of: path).suffix)
+  }
 
   /// Options that read all names, or most of them; nil if there are none.
   var remedy: String? {
@@ -39,6 +41,12 @@ struct NameAdvice {
   var patternForAll: String? {
     guard let (pattern, read) = pattern(for: names), read == names.count else { return nil }
     return "--name-time \(pattern.description.shellQuoted)"
+  }
+
+  /// Returns the pattern that reads the most paths, and whether they tell local times; nil if there is none.
+  package static func pattern(for paths: [String], limits: Limits) -> (pattern: NamePattern, needsZone: Bool)? {
+    guard let nothing = try? ListedContents([], limits: limits) else { return nil }
+    return NameAdvice(for: nothing, limits: limits).pattern(for: paths).map { ($0.0, $0.0.needsZone) }
   }
 
   static let renaming = "rename each frame <unix ms>.jpg, or list the frames and their times in a batch.json"

@@ -15,11 +15,11 @@ struct OpenedBatch {
   /// - Parameter given: the name that the producer gave the batch, perhaps with folders before it; nil if the path tells it.
   /// - Throws: ``BadBatch``, ``DiskError``, ``Cancelled``.
   init(
-    reading path: String, named given: String? = nil, files: [String], _ options: InputOptions, _ limits: Limits,
-    _ unpacker: (any ArchiveUnpacker)?, _ cancellation: Cancellation
+    reading path: String, named given: String? = nil, inFolders folderName: String? = nil, files: [String],
+    _ options: InputOptions, _ limits: Limits, _ unpacker: (any ArchiveUnpacker)?, _ cancellation: Cancellation
   ) throws {
     let isPipe = path == "-"
-    let name = isPipe ? "stdin" : given.map(lastComponent(of:)) ?? BatchReader.name(of: path)
+    let name = isPipe ? "stdin" : folderName ?? given.map(lastComponent(of:)) ?? BatchReader.name(of: path)
     self.name = name
     // A pipe has no name that could tell the session.
     let place = isPipe ? nil : given ?? options.sessionFrom?.place(of: path) ?? (path.hasSuffix(name) ? path : name)

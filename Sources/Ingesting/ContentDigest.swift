@@ -12,7 +12,8 @@ enum ContentDigest {
       let parts = member.trimmed.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
       let isKey = parts[0].utf8.first.map { (97...122).contains($0) || $0 == 42 } == true
       let allowed = "abcdefghijklmnopqrstuvwxyz0123456789_-.*"
-      guard parts.count == 2, isKey, parts[0].allSatisfy(allowed.contains), parts[1].count >= 2, parts[1].hasPrefix(":"),
+      guard parts.count == 2, isKey, parts[0].allSatisfy(allowed.contains), parts[1].count >= 2,
+        parts[1].hasPrefix(":"),
         parts[1].hasSuffix(":"), let bytes = Base64.decode(String(parts[1].dropFirst().dropLast()))
       else { throw malformed }
       guard parts[0] == "sha-256" else { continue }

@@ -61,7 +61,7 @@ struct FrameRoute: Sendable {
     guard let endSession else {
       throw Problem(.notConfigured, "this worker cannot end sessions", advice: "send a batch with final: true")
     }
-    if let refusal = context.gate.refusal() { throw refusal }
+    if let refusal = context.gate.stopRefusal { throw refusal }
     try pictures?.close(session)
     try endSession(session)
     let response = HTTPResponse.json(["session": .string(session.description), "ended": .bool(true)], status: 202)

@@ -13,7 +13,8 @@ final class IdempotencyKeys: Sendable {
     guard let key else { return }
     guard key.count <= IngestSettings.keyCharacters, !key.isEmpty else {
       throw Problem(
-        .badRequest, "an Idempotency-Key has 1 to \(IngestSettings.keyCharacters) characters", advice: "send a shorter one")
+        .badRequest, "an Idempotency-Key has 1 to \(IngestSettings.keyCharacters) characters",
+        advice: "send a shorter one")
     }
     let name = (producer?.name ?? "") + " " + key
     let before = known.withLock { known in
@@ -23,7 +24,8 @@ final class IdempotencyKeys: Sendable {
       return nil
     }
     guard before == nil || before == content else {
-      throw Problem(.conflict, "the Idempotency-Key came with another request", advice: "use a key for one request only")
+      throw Problem(
+        .conflict, "the Idempotency-Key came with another request", advice: "use a key for one request only")
     }
   }
 }

@@ -5,7 +5,7 @@ import Logging
 import Serving
 import Synchronization
 
-/// What the handlers of all requests share.
+/// The state that the handlers of all requests share.
 package final class IngestContext: Sendable {
   /// Refusals that are logged in a minute; the others are counted.
   private static let loggedRefusals = 60

@@ -16,11 +16,14 @@ final class IngestGate: Sendable {
     (self.intake, self.settings, self.isStopping) = (intake, settings, isStopping)
   }
 
+  /// The reason why nothing is taken while the worker stops.
+  var stopRefusal: Problem? { isStopping() ? Problem(.unavailable, "the worker stops", retryAfterS: 5) : nil }
+
   /// The reason why a body is not taken; nil if it is.
   ///
   /// - Parameter bytes: the body's size as announced.
   func refusal(ofBytes bytes: Int = 0) -> Problem? {
-    if isStopping() { return Problem(.unavailable, "the worker stops", retryAfterS: 5) }
+    if let stopRefusal { return stopRefusal }
     do {
       let least = max(settings.minFree, IngestSettings.smallestFree)
       if try DurableFile.freeBytes(at: intake.drafts) - min(bytes, settings.bodyBytes) < least {

@@ -95,10 +95,12 @@ package struct IngestRoutes: Sendable {
       return nil
     }
     let words = (request.header("Authorization") ?? "").split(separator: " ", omittingEmptySubsequences: true)
-    guard words.count == 2, words[0].lowercased() == "bearer", let producer = tokens.producer(withToken: String(words[1]))
+    guard words.count == 2, words[0].lowercased() == "bearer",
+      let producer = tokens.producer(withToken: String(words[1]))
     else {
       throw Problem(
-        .unauthorized, words.isEmpty ? "no token" : "the token is not known", advice: "send Authorization: Bearer TOKEN")
+        .unauthorized, words.isEmpty ? "no token" : "the token is not known", advice: "send Authorization: Bearer TOKEN"
+      )
     }
     return producer
   }

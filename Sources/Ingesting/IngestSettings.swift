@@ -1,6 +1,6 @@
 import FrameBatches
 
-/// What is taken, and how much of it.
+/// The limits of all that is taken, and the options that batches are read with.
 package struct IngestSettings: Sendable {
   /// Facts that batches may not state, as for the worker.
   package var input = InputOptions()

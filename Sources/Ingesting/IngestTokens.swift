@@ -86,7 +86,8 @@ package final class IngestTokens: Sendable {
       guard let name = words.first, !name.hasPrefix("#") else { continue }
       // The message shows no word of the line: any of them may be a token.
       func wrong(_ cause: String) -> UnusableTokens {
-        unusable("line \(index + 1): \(cause)", "write NAME TOKEN [SESSION-PREFIX], a token by: openssl rand -base64 32")
+        unusable(
+          "line \(index + 1): \(cause)", "write NAME TOKEN [SESSION-PREFIX], a token by: openssl rand -base64 32")
       }
       guard (2...3).contains(words.count) else { throw wrong("\(words.count) words") }
       guard tokenLengths.contains(words[1].utf8.count), words[1].utf8.allSatisfy({ (33...126).contains($0) }) else {

@@ -41,7 +41,9 @@ final class LineFile {
     var written = 0
     while written < lines.count {
       written += try check("write", path) {
-        lines.withUnsafeBytes { pwrite(descriptor, $0.baseAddress! + written, $0.count - written, off_t(size + written)) }
+        lines.withUnsafeBytes {
+          pwrite(descriptor, $0.baseAddress! + written, $0.count - written, off_t(size + written))
+        }
       }
     }
     try check("fsync", path) { fsync(descriptor) }

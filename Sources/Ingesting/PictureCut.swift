@@ -39,7 +39,8 @@ struct PictureCut: Equatable {
   ///   - jumpMs: captures farther apart are in two batches.
   /// - Returns: nil if there is nothing for a batch.
   init?(
-    of waiting: [Int64], most: Int = mostPictures, after covered: PictureCoverage?, holdsNewest: Bool, intervalMs stated: Int64? = nil,
+    of waiting: [Int64], most: Int = mostPictures, after covered: PictureCoverage?, holdsNewest: Bool,
+    intervalMs stated: Int64? = nil,
     jumpMs: Int64
   ) {
     let late = waiting.prefix { covered?.contains($0) == true }

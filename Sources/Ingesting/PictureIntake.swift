@@ -175,7 +175,8 @@ package final class PictureIntake: Sendable {
       do {
         if isOwing {
           try with(session) { _ in }
-        } else if let changed = directory?.state(of: entry, named: ".taken"), changed < WallClock.nowMs - Self.removedMs {
+        } else if let changed = directory?.state(of: entry, named: ".taken"), changed < WallClock.nowMs - Self.removedMs
+        {
           try PictureSession(session, in: spool, rules).remove()
         }
       } catch is SessionInUse, is Problem {

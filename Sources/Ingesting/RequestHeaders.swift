@@ -6,7 +6,9 @@ import Serving
 extension HTTPRequest {
   /// The type of the body without parameters, in lower case; nil if none is stated.
   var mediaType: String? {
-    header("Content-Type").map { String($0.prefix { $0 != ";" }[...].trimmed).lowercased() }.flatMap { $0.isEmpty ? nil : $0 }
+    header("Content-Type").map { String($0.prefix { $0 != ";" }[...].trimmed).lowercased() }.flatMap {
+      $0.isEmpty ? nil : $0
+    }
   }
 
   /// - Throws: ``Problem`` for a body that is compressed for the way only.

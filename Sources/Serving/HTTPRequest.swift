@@ -41,5 +41,7 @@ package struct HTTPRequest {
     return ["%2f", "%5c", "%00"].contains { lower.contains($0) } || parts.contains { $0 == "." || $0 == ".." }
   }
 
-  package var parts: [String] { path.split(separator: "/", omittingEmptySubsequences: false).dropFirst().map(String.init) }
+  package var parts: [String] {
+    path.split(separator: "/", omittingEmptySubsequences: false).dropFirst().map(String.init)
+  }
 }

@@ -9,7 +9,9 @@ package struct MetricsText {
 
   package init() {}
 
-  package mutating func gauge(_ name: String, _ help: String, _ value: Int) { metric(name, help, "gauge", [("", "\(value)")]) }
+  package mutating func gauge(_ name: String, _ help: String, _ value: Int) {
+    metric(name, help, "gauge", [("", "\(value)")])
+  }
 
   /// Adds a metric, with a sample for each value of a label.
   ///

@@ -50,7 +50,8 @@ extension HTTPResponse {
   /// The bytes of a response that ends its connection, for a client that has not sent its whole body.
   var early: [UInt8] {
     guard case .bytes(let bytes) = body else { return [] }
-    let fields = headers + [("Content-Type", kind.rawValue), ("Content-Length", "\(bytes.count)"), ("Connection", "close")]
+    let fields =
+      headers + [("Content-Type", kind.rawValue), ("Content-Length", "\(bytes.count)"), ("Connection", "close")]
     let head = fields.map { "\($0.0): \($0.1)\r\n" }.joined()
     return Array("HTTP/1.1 \(status) Refused\r\n\(head)\r\n".utf8) + bytes
   }

@@ -45,7 +45,9 @@ final class RequestDeadlines: Sendable {
     /// Closes the connection with the earliest deadline if too many wait.
     mutating func makeRoom(_ limits: Limits) {
       let waiting = connections.compactMap { key, connection in connection.deadlineMs.map { (at: $0, key: key) } }
-      guard waiting.count > RequestDeadlines.maximumWaiting, let first = waiting.min(by: { $0.at < $1.at }) else { return }
+      guard waiting.count > RequestDeadlines.maximumWaiting, let first = waiting.min(by: { $0.at < $1.at }) else {
+        return
+      }
       shutDown(first.key, limits)
     }
   }

@@ -18,10 +18,11 @@ final class CollectedFolder {
   private(set) var events: [Collector.Event] = []
   private(set) var collector: Collector?
 
-  init() throws {
+  /// - Parameter spool: its path in the scratch directory.
+  init(spool path: String = "spool") throws {
     scratch = try ScratchDirectory()
     folder = DurableFile.resolved(try scratch.directory("shots"))
-    spool = try Spool(creating: scratch.path("spool"))
+    spool = try Spool(creating: scratch.path(path))
     rules.folder = "shots"
   }
 
@@ -29,7 +30,23 @@ final class CollectedFolder {
   static func image(_ text: String) -> [UInt8] { [0xFF, 0xD8, 0xFF, 0xE0] + Array(text.utf8) + [0xFF, 0xD9] }
 
   func add(_ name: String, _ bytes: [UInt8]? = nil) throws {
+    if name.contains("/") { _ = try scratch.directory("shots/" + DurableFile.parentDirectory(of: name)) }
     try scratch.file("shots/" + name, bytes ?? Self.image(name))
+  }
+
+  /// Renames a new file to a name that may be taken, as recorders do.
+  func replace(_ name: String, with text: String, capturedMs: Int64) throws {
+    try add(".new", Self.image(text))
+    try FileManager.default.setAttributes(
+      [.modificationDate: Date(timeIntervalSince1970: Double(capturedMs) / 1_000)], ofItemAtPath: folder + "/.new")
+    if name.contains("/") { _ = try scratch.directory("shots/" + DurableFile.parentDirectory(of: name)) }
+    guard rename(folder + "/.new", folder + "/" + name) == 0 else { throw DiskError("rename", name) }
+  }
+
+  /// Takes a step with the events of one name, some milliseconds later.
+  func see(_ name: String, closed: Int = 0, moved: Int = 0) throws {
+    nowMs += 20
+    try collector?.step(Self.changes([(name, FileChanges(closed: closed, moved: moved))]))
   }
 
   func add(captures: Int64...) throws { for timeMs in captures { try add("\(timeMs).jpg") } }
@@ -52,6 +69,16 @@ final class CollectedFolder {
     }
   }
 
+  /// Returns the events of files, by their paths from the watched folder.
+  static func changes(_ files: [(name: String, FileChanges)]) -> FolderChanges {
+    var changes = FolderChanges()
+    for (name, change) in files {
+      let below = FolderTree.folder(of: FolderFile(name: name, stamp: FileStamp(inode: 0, size: 0, modified: 0)))
+      changes.files[below, default: [:]][lastComponent(of: name)] = change
+    }
+    return changes
+  }
+
   func stop() throws { try collector?.stop() }
 
   struct Made: Equatable {
@@ -59,6 +86,18 @@ final class CollectedFolder {
     let times: [Int64]
     let endMs: Int64
     var isFinal = false
+  }
+
+  /// The frames' files in the spool, each with its number of copies.
+  func contents() throws -> [[UInt8]: Int] {
+    var contents: [[UInt8]: Int] = [:]
+    for name in try names(in: spool.incoming) {
+      let batch = spool.incoming + "/" + name
+      for file in try names(in: batch) where file != "batch.json" {
+        contents[Array(try Data(contentsOf: URL(fileURLWithPath: batch + "/" + file))), default: 0] += 1
+      }
+    }
+    return contents
   }
 
   /// The batches in the spool as a worker reads them, ordered by capture time.
@@ -83,5 +122,16 @@ final class CollectedFolder {
       default: nil
       }
     }
+  }
+
+  /// The folders that the collector reported.
+  var leftFolders: [LeftFile] { events.compactMap { if case .leftFolder(let folder) = $0 { folder } else { nil } } }
+
+  /// The folders of which nothing was taken.
+  var silent: [SilentFolder] { events.compactMap { if case .silent(let folder) = $0 { folder } else { nil } } }
+
+  /// The versions that were lost, by their names.
+  var lost: [String: Int] {
+    events.reduce(into: [:]) { if case .lost(let name, let count) = $1 { $0[name, default: 0] += count } }
   }
 }

@@ -183,7 +183,8 @@ import Testing
     try folder.collector?.step()
     try captures(0, 1)
     folder.nowMs += 10
-    try folder.collector?.step(closed: ["\(Self.startMs).jpg", "\(Self.startMs + 1_000).jpg", "gone.jpg"])
+    let names = ["\(Self.startMs).jpg", "\(Self.startMs + 1_000).jpg", "gone.jpg"]
+    try folder.collector?.step(CollectedFolder.changes(names.map { ($0, FileChanges(closed: 1)) }))
     #expect(folder.collector?.waiting == 2)
   }
 

@@ -65,14 +65,4 @@ import Testing
       #expect(CompleteImage.fault(in: Array(file.dropLast())) != nil, "\(name)")
     }
   }
-
-  @Test func namesOfEventsAreRead() {
-    func event(_ name: String, length: Int) -> [UInt8] {
-      [UInt8](repeating: 1, count: 12) + [UInt8(length), 0, 0, 0] + Array(name.utf8)
-        + [UInt8](repeating: 0, count: length - name.utf8.count)
-    }
-    let bytes = event("a.jpg", length: 16) + event("", length: 0) + event("b.png", length: 16)
-    #expect(FolderWatch.names(in: bytes[...]) == ["a.jpg", "b.png"])
-    #expect(FolderWatch.names(in: bytes[3..<bytes.count - 2]).count <= 3)
-  }
 }

@@ -18,7 +18,8 @@ import Testing
   private static let settings: [String: Set<String>] = [
     "run": capture.union(log).union(remote).union(encoding).union([
       "spool", "output", "drain", "keep-batches", "hls", "thumbnails", "sentry", "end-after", "max-time", "min-free",
-      "lease", "listen", "host", "notify", "notify-secret-file", "notify-pending", "notify-timeout",
+      "lease", "listen", "host", "ingest", "ingest-tokens", "ingest-open", "ingest-backlog", "ingest-state", "notify",
+      "notify-secret-file", "notify-pending", "notify-timeout",
     ]),
     "film": capture.union(encoding).union(["gaps"]),
     "encode": capture.union(encoding).union(["output", "sentry"]),

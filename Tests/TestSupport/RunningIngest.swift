@@ -12,7 +12,7 @@ public final class RunningIngest {
   public init(_ arguments: [String], environment: [String: String] = [:], under tool: [String] = []) throws {
     scratch = try ScratchDirectory()
     let log = scratch.path("log")
-    FileManager.default.createFile(atPath: log, contents: nil)
+    _ = FileManager.default.createFile(atPath: log, contents: nil)
     process.executableURL = URL(fileURLWithPath: "/usr/bin/env")
     process.arguments = tool + [EncoderWorker.path, "run"] + arguments + ["--ingest", "127.0.0.1:0"]
     process.environment = ProcessInfo.processInfo.environment.merging(environment) { $1 }

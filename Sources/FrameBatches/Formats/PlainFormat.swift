@@ -27,7 +27,7 @@ package enum PlainFormat: BatchFormat {
   private static let otherSuffixes: Set<Substring> = ["csv", "html", "json", "log", "txt", "xml", "yaml", "yml"]
 
   /// Whether a name is only unix milliseconds, or a smaller unit. Seconds have fewer digits.
-  static func isUnixMilliseconds(_ name: String) -> Bool {
+  package static func isUnixMilliseconds(_ name: String) -> Bool {
     instant(ofName: name) != nil && name.utf8.prefix { (48...57).contains($0) }.count >= 12
   }
 

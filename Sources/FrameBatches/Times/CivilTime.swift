@@ -1,10 +1,10 @@
 /// A date and a time of day in the Gregorian calendar.
-struct CivilTime {
+package struct CivilTime {
   /// The time as if it were UTC, in unix seconds.
   let seconds: Int64
 
   /// - Returns: nil for a day or a time that does not exist.
-  init?(year: Int64, month: Int64, day: Int64, hour: Int64, minute: Int64, second: Int64) {
+  package init?(year: Int64, month: Int64, day: Int64, hour: Int64 = 0, minute: Int64 = 0, second: Int64 = 0) {
     guard (1970...9999).contains(year), (1...12).contains(month), (0..<24).contains(hour), (0..<60).contains(minute),
       (0..<60).contains(second), (1...Self.length(ofMonth: month, year)).contains(day)
     else { return nil }
@@ -23,9 +23,31 @@ struct CivilTime {
   }
 }
 
+extension CivilTime {
+  /// The date of a day, `2026-01-08`.
+  ///
+  /// - Parameter days: the day's number, counted from 1970-01-01.
+  package static func date(ofDay days: Int64) -> String {
+    // Eras of 400 years that begin on a first of March.
+    let shifted = days + 719_468
+    let era = shifted.flooredDivision(by: 146_097)
+    let eraDay = shifted - era * 146_097
+    let eraYear = (eraDay - eraDay / 1_460 + eraDay / 36_524 - eraDay / 146_096) / 365
+    let yearDay = eraDay - (365 * eraYear + eraYear / 4 - eraYear / 100)
+    let shiftedMonth = (5 * yearDay + 2) / 153
+    let day = yearDay - (153 * shiftedMonth + 2) / 5 + 1
+    let month = shiftedMonth + (shiftedMonth < 10 ? 3 : -9)
+    let year = eraYear + era * 400 + (month <= 2 ? 1 : 0)
+    return [(year, 4), (month, 2), (day, 2)].map { number, width in
+      let digits = String(number)
+      return String(repeating: "0", count: max(0, width - digits.utf8.count)) + digits
+    }.joined(separator: "-")
+  }
+}
+
 extension Int64 {
   /// The quotient, rounded down.
-  func flooredDivision(by divisor: Int64) -> Int64 {
+  package func flooredDivision(by divisor: Int64) -> Int64 {
     self / divisor - (self % divisor < 0 ? 1 : 0)
   }
 

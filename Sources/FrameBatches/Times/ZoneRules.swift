@@ -71,6 +71,17 @@ package struct ZoneRules: Sendable, Equatable, CustomStringConvertible {
     Set(offsets).map { local - $0 }.filter { $0 < end && offset(at: $0) + $0 == local }.sorted()
   }
 
+  /// Returns the latest time that clocks have shown up to an instant, as if it were UTC, in unix seconds. In an hour that clocks
+  /// show twice, it stands still: a day that has begun stays begun where clocks go back at midnight.
+  ///
+  /// - Parameter instant: in unix seconds.
+  package func latestLocal(at instant: Int64) -> Int64 {
+    let index = transitions.partitioningIndex { $0 > instant }
+    let local = instant + offsets[index]
+    guard index > 0 else { return local }
+    return max(local, transitions[index - 1] + offsets[index - 1] - 1)
+  }
+
   /// Whether a local time is after the end of the transitions.
   func endsBefore(local: Int64) -> Bool { local - offset(at: local) >= end }
 

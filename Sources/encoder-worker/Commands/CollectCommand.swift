@@ -11,9 +11,9 @@ import WorkQueues
 struct CollectCommand: ReportingCommand {
   static let configuration = CommandConfiguration(
     commandName: "collect",
-    abstract: "Watch a folder of loose screenshots and make batches of them.",
+    abstract: "Watch folders of loose screenshots and make batches of them.",
     discussion: """
-      Takes each image file that is complete, and makes a batch of them every few seconds in SPOOL/incoming. Removes the files then, or remembers them with --keep. Each picture is in exactly one batch, even if collect is killed. A session ends after --idle seconds without a picture. Capture times come from the names of the files, or with --times mtime from their modification times. SIGTERM or SIGINT: all complete pictures go into batches.
+      Takes each image file that is complete, and makes a batch of them every few seconds in SPOOL/incoming. Removes the files then, or remembers them with --keep. Each picture is in exactly one batch, even if collect is killed. A session ends after --idle seconds without a picture. Capture times come from the names of the files, or with --times mtime from their modification times: then a name may be written again and again, and each version is a picture. With --recursive each folder below DIR is a session, called after its path; folders of dates, as 2026-11-25, belong to the folder above. SIGTERM or SIGINT: all complete pictures go into batches.
       """)
 
   @Argument(help: ArgumentHelp("The folder to watch.", valueName: "dir"), completion: .directory)
@@ -36,6 +36,18 @@ struct CollectCommand: ReportingCommand {
   @Flag(help: .setting("Keep the files instead of removing them."))
   var keep = false
 
+  @Flag(help: .setting("Make a session of each folder below DIR, too."))
+  var recursive = false
+
+  @Option(
+    help: .setting(
+      "Cut sessions at midnight of --time-zone (day), or every so many hours of the day (6h).", valueName: "period",
+      example: "day"))
+  var sessionEvery: String?
+
+  @Option(help: ArgumentHelp("Leave older pictures: unix ms, ISO 8601, or an age such as 2h.", valueName: "time"))
+  var since: String?
+
   @OptionGroup var capture: CaptureArguments
   @OptionGroup var log: LogOptions
   @OptionGroup var settings: SettingsOption
@@ -47,6 +59,8 @@ struct CollectCommand: ReportingCommand {
     try requireSessionID(session)
     try require("--every", every, in: 1...3_600, "seconds")
     try require("--idle", idle, in: 1...86_400, "seconds")
+    _ = try period()
+    _ = try sinceMs()
   }
 
   func execute() throws {
@@ -63,16 +77,19 @@ struct CollectCommand: ReportingCommand {
     }
     let path = DurableFile.resolved(folder)
     let signals = try TerminationSignals()
-    let watch = try FolderWatch(path)
+    let watch = try FolderWatch(path, isRecursive: recursive)
     let stop = StopRequest()
-    let rules = try rules(path, options)
-    let collector = try Collector(path, into: spool, rules, options: options) { Self.log($0, to: logger) }
+    let news = CollectNews(logger)
+    let collector = try Collector(
+      path, into: spool, rules(path, options), options: options, watch: watch, report: news.log)
+    let wake = watch.wake
     try Self.listen(to: signals) {
       stop.value.store(true, ordering: .relaxed)
-      watch.wake()
+      wake()
     }
-    say("watching \(path); batches go to \(spool.incoming)")
-    try run(collector, watch, isStopping: { stop.value.load(ordering: .relaxed) }, logger)
+    say("watching \(path)\(recursive ? " and the folders in it" : ""); batches go to \(spool.incoming)")
+    defer { say(collector.totals.description(in: spool.incoming)) }
+    try run(collector, watch, news, isStopping: { stop.value.load(ordering: .relaxed) }, logger)
   }
 
   private func rules(_ path: String, _ options: InputOptions) throws -> CollectRules {
@@ -87,39 +104,71 @@ struct CollectCommand: ReportingCommand {
       if let warning = found.warning { say("\(warning), so each pause ends a session, as without the option") }
     }
     rules.folder = CollectRules.sessionBase(ofFolder: path)
+    rules.isRecursive = recursive
+    rules.period = try period()
+    rules.sinceMs = try sinceMs()
     return rules
+  }
+
+  /// - Throws: wrong usage.
+  private func period() throws -> SessionPeriod? {
+    guard let sessionEvery else { return nil }
+    guard let zone = try capture.options().timeZone else {
+      throw ValidationError("--session-every: needs the zone of its days; add --time-zone UTC, or one as Europe/Berlin")
+    }
+    guard let period = SessionPeriod(sessionEvery, in: zone) else {
+      throw ValidationError("--session-every: '\(sessionEvery.shortened(to: 40))' is no period; \(SessionPeriod.rule)")
+    }
+    return period
+  }
+
+  /// - Throws: wrong usage.
+  private func sinceMs() throws -> Int64? {
+    guard let since else { return nil }
+    if let age = try? Age(since) { return WallClock.nowMs - age.ms }
+    guard case .unixMs(let ms)? = SessionInstant(since) else {
+      throw ValidationError(
+        "--since: '\(since.shortened(to: 40))' is \(SessionInstant.fault(of: since)), or an age: 2h")
+    }
+    return ms
   }
 
   /// Collects until a stop request. A failure of the disk is a pause.
   private func run(
-    _ collector: Collector, _ watch: FolderWatch, isStopping: () -> Bool, _ logger: Logger
+    _ collector: Collector, _ watch: FolderWatch, _ news: CollectNews, isStopping: () -> Bool, _ logger: Logger
   ) throws {
     var progress = Progress()
     defer { progress.finish() }
     var trouble: String?
-    var closed: Set<String> = []
+    var changes = FolderChanges()
     while !isStopping() {
       var waitMs = Self.pause * 1_000
+      let isRepeated = trouble != nil
       do {
-        watch.renew()
-        try collector.step(closed: closed, shouldContinue: { !isStopping() })
+        try collector.step(changes, shouldContinue: { !isStopping() })
         waitMs = collector.waitMs
-        if trouble != nil { logger.warning("environment recovered, resuming") }
+        if isRepeated { logger.warning("environment recovered, resuming") }
         trouble = nil
+        changes = FolderChanges()
       } catch {
         if trouble != "\(error)" { logger.error("\(error); nothing is lost, retrying every \(Self.pause) s") }
         trouble = "\(error)"
+        // The step may have looked at some folders only.
+        changes = FolderChanges()
+        changes.areIncomplete = true
       }
-      progress.show(collector.collected, of: collector.collected + collector.waiting, "pictures")
+      news.logShortage(of: watch)
+      news.logLost(isDue: false)
+      progress.show(collector.totals.pictures, of: collector.totals.pictures + collector.waiting, "pictures")
       let untilMs = MonotonicClock.milliseconds() + waitMs
-      closed = []
       repeat {
-        closed.formUnion(watch.wait(ms: untilMs - MonotonicClock.milliseconds()))
+        changes.append(watch.wait(ms: untilMs - MonotonicClock.milliseconds()))
         // Events must not shorten a pause.
       } while trouble != nil && !isStopping() && MonotonicClock.milliseconds() < untilMs
     }
     do {
       try collector.stop()
+      news.logLost(isDue: true)
     } catch {
       logger.error("\(error); nothing is lost, run it again")
       throw ExitStatus.of(error)
@@ -135,29 +184,6 @@ struct CollectCommand: ReportingCommand {
       StandardError.writeWithTimeout { StandardError.removeBar() }
       _exit(0)
     }
-  }
-
-  private static func log(_ event: Collector.Event, to logger: Logger) {
-    switch event {
-    case .published(let batch, let session, let frames, let isFinal):
-      logger.info(
-        "collected \(count(frames, "picture"))\(isFinal ? ", the session ends" : "")",
-        metadata: ["batch": "\(batch)", "session": "\(session)"])
-    case .recovered(let batch):
-      logger.warning("finished a batch of a collect that was killed", metadata: ["batch": "\(batch)"])
-    case .left(let file):
-      logger.warning("left where it is: \(file.reason)", metadata: facts(of: file))
-    case .withoutTime(let file, let isFirst):
-      logger.log(level: isFirst ? .warning : .info, "left where it is: \(file.reason)", metadata: facts(of: file))
-    case .unremovable(let file):
-      logger.warning("collected, but cannot be removed: \(file.error)", metadata: ["file": "\(file.name)"])
-    }
-  }
-
-  private static func facts(of file: LeftFile) -> Logger.Metadata {
-    var facts: Logger.Metadata = ["file": "\(file.name)"]
-    if let advice = file.advice { facts["advice"] = "\(advice)" }
-    return facts
   }
 }
 

@@ -42,7 +42,9 @@ struct IngestOptions: ParsableArguments {
   func validate() throws {
     try require("--ingest-backlog", ingestBacklog, in: 1...10_000_000, "batches")
     guard let ingest else {
-      let others = ["--ingest-tokens": ingestTokens != nil, "--ingest-open": ingestOpen, "--ingest-state": ingestState != nil]
+      let others = [
+        "--ingest-tokens": ingestTokens != nil, "--ingest-open": ingestOpen, "--ingest-state": ingestState != nil,
+      ]
       if let option = others.filter(\.value).keys.min() { throw ValidationError("\(option) works with --ingest") }
       return
     }

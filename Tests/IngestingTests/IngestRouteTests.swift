@@ -1,0 +1,230 @@
+import FileSystem
+import Foundation
+import FrameBatches
+import JSON
+import Logging
+import Serving
+import Synchronization
+import TestSupport
+import Testing
+import WorkQueues
+
+@testable import Ingesting
+
+/// The routes without a server: each answer of the OpenAPI document comes from a request, and each request gets an answer of it.
+@Suite struct IngestRouteTests {
+  private struct Answer: Hashable {
+    let method: String
+    let path: String
+    let status: Int
+  }
+
+  /// A request, and what it is to prove.
+  private struct Trial {
+    let method: String
+    let path: String
+    let status: Int
+    var values: [String: String] = [:]
+    var headers: [String: String] = [:]
+    var body: [UInt8] = []
+    var routes: IngestRoutes
+  }
+
+  private let scratch: ScratchDirectory
+  private let spool: Spool
+
+  init() throws {
+    scratch = try ScratchDirectory()
+    spool = try Spool(creating: scratch.path("spool"))
+  }
+
+  private func routes(
+    _ change: (inout IngestSettings) -> Void = { _ in }, tokens: String? = nil, hasPictures: Bool = true,
+    endsSessions: Bool = true, isStopping: Bool = false
+  ) throws -> IngestRoutes {
+    var settings = IngestSettings()
+    change(&settings)
+    var logger = Logger(label: "ingest") { _ in SwiftLogNoOpLogHandler() }
+    logger.logLevel = .critical
+    let context = IngestContext(try SpoolIntake(spool), settings, logger: logger, isStopping: { isStopping })
+    var file: IngestTokens?
+    if let tokens {
+      let path = try scratch.file("tokens", Array(tokens.utf8))
+      try FileManager.default.setAttributes([.posixPermissions: 0o600], ofItemAtPath: path)
+      file = try IngestTokens(file: path)
+    }
+    let pictures =
+      hasPictures ? try PictureIntake(spool, input: InputOptions(), limits: Limits(), logger: logger) : nil
+    return IngestRoutes(
+      context, pictures: pictures, tokens: file, version: "0", endSession: endsSessions ? { @Sendable _ in } : nil,
+      trouble: { isStopping ? "stopping" : nil })
+  }
+
+  private func answer(_ trial: Trial) -> HTTPResponse {
+    var path = trial.path
+    for (name, value) in trial.values { path = path.replacing("{\(name)}", with: value) }
+    var headers = ["Content-Length": "\(trial.body.count)"].merging(trial.headers) { $1 }
+    if headers["Content-Length"] == "" { headers["Content-Length"] = nil }
+    let request = HTTPRequest(
+      method: trial.method, path: path, header: { headers[$0] }, argument: { trial.values[$0] })
+    switch trial.routes.admit(request) {
+    case .answer(let answer): return answer
+    case .receive(let receiver):
+      for start in stride(from: 0, to: trial.body.count, by: 1_000) {
+        let part = trial.body[start..<min(start + 1_000, trial.body.count)]
+        if let early = part.withUnsafeBytes({ receiver.take($0) }) { return early }
+      }
+      return receiver.finish()
+    }
+  }
+
+  private func trials() throws -> [Trial] {
+    let open = try routes()
+    let full = try routes { $0.backlog = 0 }
+    let small = try routes { ($0.limits.unpackedBytes, $0.limits.fileBytes) = (10, 10) }
+    let low = try routes { $0.minFree = .max / 2 }
+    let closed = try routes(tokens: "kiosk 0123456789abcdef kiosk-\n")
+    let picture = try Fixture("exact-1fps").bytes("0000.jpg")
+    let batch = try Archive.tar(
+      [("1767859512340.jpg", picture), ("batch.json", Array(#"{"version":1,"session":"film"}"#.utf8))])
+    let other = try Archive.tar([("1767859512340.jpg", picture)])
+    let token = ["Authorization": "Bearer 0123456789abcdef"]
+    let (batches, frames, end) = ("/v1/batches/{name}", "/v1/sessions/{id}/frames", "/v1/sessions/{id}/end")
+    func put(
+      _ status: Int, _ name: String, _ headers: [String: String], _ body: [UInt8], _ routes: IngestRoutes
+    ) -> Trial {
+      Trial(
+        method: "PUT", path: batches, status: status, values: ["name": name], headers: headers, body: body,
+        routes: routes)
+    }
+    func post(
+      _ status: Int, _ body: [UInt8], _ routes: IngestRoutes, t: String = "1767859512340",
+      headers: [String: String] = [:]
+    ) -> Trial {
+      Trial(
+        method: "POST", path: frames, status: status, values: ["id": "s", "t": t],
+        headers: ["Content-Type": "image/jpeg"].merging(headers) { $1 }, body: body, routes: routes)
+    }
+    func bare(
+      _ method: String, _ path: String, _ status: Int, _ routes: IngestRoutes, value: String = "s",
+      headers: [String: String] = [:]
+    ) -> Trial {
+      Trial(
+        method: method, path: path, status: status, values: ["name": value, "id": value], headers: headers,
+        routes: routes)
+    }
+    return [
+      put(201, "a.tar", [:], batch, open), put(200, "a.tar", [:], batch, open), put(409, "a.tar", [:], other, open),
+      put(400, ".a", [:], batch, open), put(401, "new", [:], batch, closed), put(403, "new", token, batch, closed),
+      put(411, "new", ["Content-Length": ""], batch, open), put(413, "new", [:], batch, small),
+      put(415, "new", ["Content-Type": "image/png"], batch, open),
+      put(422, "new", [:], [1, 2, 3], open), put(429, "new", [:], batch, full), put(503, "new", [:], batch, low),
+      bare("GET", batches, 200, open, value: "a.tar"), bare("GET", batches, 400, open, value: ".a"),
+      bare("GET", batches, 404, open, value: "b"),
+      bare("GET", batches, 401, closed), bare("GET", batches, 403, open, headers: ["Origin": "http://a.example"]),
+      post(201, picture, open), post(200, picture, open), post(409, try Fixture("exact-1fps").bytes("0005.jpg"), open),
+      post(400, picture, open, t: "now"), post(401, picture, closed), post(403, picture, closed, headers: token),
+      post(411, picture, open, headers: ["Content-Length": ""]), post(413, picture, small),
+      post(415, picture, open, headers: ["Content-Type": "text/plain"]), post(422, Array(picture.dropLast(2)), open),
+      post(429, picture, full), post(501, picture, try routes(hasPictures: false)), post(503, picture, low),
+      bare("POST", end, 202, open), bare("POST", end, 400, open, value: ".s"), bare("POST", end, 401, closed),
+      bare("POST", end, 403, closed, headers: token), bare("POST", end, 501, try routes(endsSessions: false)),
+      bare("POST", end, 503, try routes(isStopping: true)),
+      bare("GET", "/healthz", 200, open), bare("GET", "/readyz", 200, open),
+      bare("GET", "/readyz", 503, try routes(isStopping: true)), bare("GET", "/metrics", 200, open),
+      bare("GET", "/v1/openapi.json", 200, open),
+    ]
+  }
+
+  @Test func documentListsEveryAnswerAndNoOther() throws {
+    var answers: Set<Answer> = []
+    for trial in try trials() {
+      let answer = answer(trial)
+      #expect(answer.status == trial.status, "\(trial.method) \(trial.path) \(trial.headers) \(trial.values)")
+      answers.insert(Answer(method: trial.method.lowercased(), path: trial.path, status: answer.status))
+    }
+    let failed = answer(
+      Trial(
+        method: "GET", path: "/v1/batches/{name}", status: 503, values: ["name": "a.tar"], routes: try failingRoutes()))
+    #expect(failed.status == 503 && failed.headers.contains { $0.name == "Retry-After" })
+    answers.insert(Answer(method: "get", path: "/v1/batches/{name}", status: failed.status))
+
+    let document = try JSONParser.parse(OpenAPIDocument.bytes)
+    #expect(document.object?["openapi"]?.string == "3.1.0")
+    var listed: Set<Answer> = []
+    for (path, item) in try #require(document.object?["paths"]?.object) {
+      for (method, operation) in try #require(item.object) where method != "parameters" {
+        for status in try #require(operation.object?["responses"]?.object).keys where status != "default" {
+          listed.insert(Answer(method: method, path: path, status: try #require(Int(status))))
+        }
+      }
+    }
+    #expect(answers == listed)
+  }
+
+  /// Routes of a worker whose disk fails.
+  private func failingRoutes() throws -> IngestRoutes {
+    let logger = Logger(label: "ingest") { _ in SwiftLogNoOpLogHandler() }
+    return IngestRoutes(
+      IngestContext(FailingIntake(drafts: spool.temporary), IngestSettings(), logger: logger), pictures: nil,
+      tokens: nil,
+      version: "0", endSession: nil, trouble: { nil })
+  }
+
+  @Test func otherMethodsAndPathsAreRefused() throws {
+    let routes = try routes()
+    for (method, path, status) in [
+      ("DELETE", "/v1/batches/a", 405), ("GET", "/v1/sessions/s/frames", 405), ("POST", "/metrics", 405),
+      ("GET", "/v1", 404), ("PUT", "/v1/batches/a/b", 404), ("GET", "/v2/batches/a", 404),
+    ] {
+      let answer = answer(Trial(method: method, path: path, status: status, routes: routes))
+      #expect(answer.status == status && answer.headers.contains { $0.name == "Allow" } == (status == 405), "\(path)")
+    }
+  }
+
+  @Test func twoContentsOfANameAtOnceHaveOneWinner() throws {
+    let intake = try SpoolIntake(spool)
+    let outcomes = Mutex<[String: IntakeOutcome]>([:])
+    let group = ThreadGroup()
+    for number in 0..<8 {
+      let text = "content \(number % 4)"
+      let draft = scratch.path("draft \(number)")
+      try Data(text.utf8).write(to: URL(fileURLWithPath: draft))
+      try group.start {
+        let outcome = try? intake.take(draft, as: "one", digest: SHA256.hex(of: Array(text.utf8)))
+        outcomes.withLock { $0["\(number)"] = outcome }
+      }
+    }
+    group.join()
+    let all = outcomes.withLock { $0 }
+    #expect(all.count == 8 && all.values.filter { $0 == .taken }.count == 1)
+    #expect(all.values.filter { $0 == .known }.count == 1 && all.values.filter { $0 == .conflict }.count == 6)
+    let winner = try #require(all.first { $0.value == .taken }?.key)
+    let bytes = try String(contentsOfFile: spool.incoming + "/one", encoding: .utf8)
+    #expect(try bytes == "content \(#require(Int(winner)) % 4)")
+  }
+
+  /// A crash after the rename and before the receipt.
+  @Test func batchWithoutAReceiptIsRecognised() throws {
+    let intake = try SpoolIntake(spool)
+    try Data("same".utf8).write(to: URL(fileURLWithPath: spool.incoming + "/one"))
+    func take(_ text: String) throws -> IntakeOutcome {
+      try intake.take(
+        scratch.file("draft", Array(text.utf8)), as: "one", digest: SHA256.hex(of: Array(text.utf8)))
+    }
+    #expect(try take("other") == .conflict && intake.receipt(of: "one") == nil)
+    #expect(try take("same") == .taken && take("same") == .known)
+  }
+}
+
+/// A place whose disk fails.
+private struct FailingIntake: BatchIntake {
+  let drafts: String
+
+  func take(_ path: String, as name: String, digest: String) throws -> IntakeOutcome {
+    throw DiskError("open", path, code: EIO)
+  }
+  func receipt(of name: String) throws -> ReceiptLog.Receipt? { throw DiskError("open", name, code: EIO) }
+  func waitingCount() throws -> Int { 0 }
+  func sweep(_ number: Int) throws {}
+}
