@@ -4,7 +4,7 @@ import JSON
 import Logging
 import Sessions
 
-/// The end of a session, told to the next step of a pipeline. docs/events.md describes it, docs/session-event.schema.json is its schema.
+/// The end of a session, told to the next step of a pipeline. docs/events.md describes it, docs/event.schema.json is its schema.
 package struct SessionEndedEvent: Event {
   private static let format = "session-event/1"
   private static let name = "session.ended"
@@ -27,7 +27,9 @@ package struct SessionEndedEvent: Event {
         "format": .string(Self.format), "event": .string(Self.name), "key": .string(key), "timeMs": .number(timeMs),
         "session": .string(session.description), "cause": .string(ended.end.cause.rawValue),
         "endedMs": .number(ended.end.endedMs), "startMs": .number(ended.startMs), "endMs": .number(ended.endMs),
-        "segmentCount": .number(ended.segments), "frames": .number(ended.frames), "bytes": .number(ended.bytes),
+        // Readers of batches' events pass over it.
+        "batch": .string(""), "sessions": .array([]), "segmentCount": .number(ended.segments),
+        "frames": .number(ended.frames), "bytes": .number(ended.bytes),
       ]).line
   }
 }

@@ -12,17 +12,17 @@ package final class SessionRoutes: Sendable {
   private let scratch: String
   private let version: String
   private let films: FilmCache
-  /// JPEGs of first pictures.
-  private let thumbnails = LazyCache<FirstSegment, [UInt8]>(capacity: 2_000)
+  /// JPEGs of small pictures.
+  private let thumbnails = LazyCache<SmallPicture, [UInt8]>(capacity: 2_000)
   private let meter = RequestMeter()
   /// Limits memory: a segment is read as a whole.
   private let semaphore = Semaphore(width: 8)
   /// Limits memory and decoders: a picture takes several times its pixels.
   private let frameSemaphore = Semaphore(width: 4)
 
-  private struct FirstSegment: Hashable {
+  private struct SmallPicture: Hashable {
     let session: SessionID
-    let digest: String
+    let tag: String
   }
 
   /// - Parameters:
@@ -64,6 +64,7 @@ package final class SessionRoutes: Sendable {
   /// The routes; the first one that matches answers.
   private static let table: [Route] = [
     Route("") { _, _, _ in Assets.page("list.html") },
+    Route("compare") { _, _, _ in Assets.page("compare.html") },
     Route("sessions.json") { routes, _, _ in try routes.list() },
     Route("assets", "*") { _, parts, _ in Assets.file(parts[1]) },
     Route("favicon.ico") { _, _, _ in Assets.file("favicon.svg") },
@@ -151,27 +152,47 @@ package final class SessionRoutes: Sendable {
     .failure(404, "there is no session \(session); it may have been pruned, or the address is wrong")
   }
 
-  /// The first picture of the session, made from its first segment alone.
+  /// A small picture: the one on screen at the instant `t`, the last one with `t=last`, or the first one. One segment is decoded.
   private func thumbnail(of session: SessionID, _ request: HTTPRequest) throws -> HTTPResponse {
+    if let text = request.argument("t") {
+      return try onScreen(of: session) {
+        let frame =
+          try text == "last" ? catalog.lastFrame(of: session) : catalog.frame(of: session, at: request.instant("t"))
+        return try frame.map { frame in
+          try thumbnail(of: session, tag: "\(frame.tag)-thumbnail", request) { try frame.thumbnail() }
+        }
+      }
+    }
     guard let first = try catalog.firstSegment(of: session) else { return Self.noSession(session) }
-    let tag = "\(first.sha256.prefix(32))-thumbnail"
+    return try thumbnail(of: session, tag: "\(first.sha256.prefix(32))-thumbnail", request) {
+      try catalog.thumbnail(of: first, of: session)
+    }
+  }
+
+  private func thumbnail(
+    of session: SessionID, tag: String, _ request: HTTPRequest, decode: () throws -> [UInt8]
+  ) throws -> HTTPResponse {
     // Do not decode the picture for a client that has it.
     if request.has(tag) { return HTTPResponse(.jpeg, [], tag: tag) }
-    let image = try thumbnails.value(FirstSegment(session: session, digest: first.sha256)) {
-      try frameSemaphore.pass { try catalog.thumbnail(of: first, of: session) }
-    }
+    let image = try thumbnails.value(SmallPicture(session: session, tag: tag)) { try frameSemaphore.pass(decode) }
     return HTTPResponse(.jpeg, image, tag: tag)
   }
 
   /// The picture on screen at the instant `t`.
   private func frame(of session: SessionID, as format: ImageFormat, _ request: HTTPRequest) throws -> HTTPResponse {
-    do {
-      let instant = try request.instant("t")
-      guard let frame = try catalog.frame(of: session, at: instant) else { return Self.noSession(session) }
+    try onScreen(of: session) {
+      guard let frame = try catalog.frame(of: session, at: request.instant("t")) else { return nil }
       let tag = frame.tag
       // Do not decode the picture for a client that has it.
       let image = request.has(tag) ? [] : try frameSemaphore.pass { try frame.image(as: format) }
       return HTTPResponse(format == .png ? .png : .jpeg, image, tag: tag)
+    }
+  }
+
+  /// Returns the answer of `body`, or the failure that there is no such session, instant or picture.
+  private func onScreen(of session: SessionID, _ body: () throws -> HTTPResponse?) throws -> HTTPResponse {
+    do {
+      return try body() ?? Self.noSession(session)
     } catch let bad as BadArguments {
       return .failure(400, "\(bad)")
     } catch let nothing as NothingOnScreen {

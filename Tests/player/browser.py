@@ -38,9 +38,9 @@ def encode(output, *fixtures):
         shutil.copytree(session, Path(output) / fixture)
 
 
-def encode_batch(output, batch, session):
+def encode_batch(output, batch, session, final=False):
     """Encodes a batch and verifies the session. Refused frames are allowed."""
-    subprocess.run([WORKER, "encode", batch, "--output", output, "--session", session], check=True,
+    subprocess.run([WORKER, "encode", batch, "--output", output, "--session", session] + ["--final"] * final, check=True,
                    stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     report = subprocess.run([WORKER, "verify", Path(output) / session], text=True, stdout=subprocess.PIPE,
                             stderr=subprocess.STDOUT)
@@ -48,7 +48,8 @@ def encode_batch(output, batch, session):
         raise AssertionError(f"verify finds faults in session {session}: {report.stdout}")
 
 
-def generated(output, session, frames, pictures=("exact-1fps/0000.jpg",), every=1000, start=1_767_859_512_340):
+def generated(output, session, frames, pictures=("exact-1fps/0000.jpg",), every=1000, start=1_767_859_512_340,
+              final=False):
     """Encodes a batch of `frames` captures. Each picture fills an equal share of the captures."""
     with tempfile.TemporaryDirectory() as scratch:
         batch = f"{scratch}/batch"
@@ -57,7 +58,7 @@ def generated(output, session, frames, pictures=("exact-1fps/0000.jpg",), every=
         copies = {picture: shutil.copy(ROOT / "fixtures" / picture, scratch) for picture in set(pictures)}
         for number in range(frames):
             os.link(copies[pictures[number * len(pictures) // frames]], f"{batch}/{start + number * every}.jpg")
-        encode_batch(output, batch, session)
+        encode_batch(output, batch, session, final)
 
 
 class Serving:
@@ -89,9 +90,10 @@ class Browser:
         self.opened = 0
         self.prepare(**options)
 
-    def prepare(self, width=1280, height=860, dark=False, before=""):
-        """Sets the screen and the script that runs before each page's own."""
+    def prepare(self, width=1280, height=860, dark=False, before="", zone="UTC"):
+        """Sets the screen, the time zone, and the script that runs before each page's own."""
         self.look(width, height, dark)
+        self.command("Emulation.setTimezoneOverride", timezoneId=zone)
         if self.before:
             self.command("Page.removeScriptToEvaluateOnNewDocument", identifier=self.before)
         self.before = None
@@ -152,6 +154,11 @@ class Browser:
     def press(self, *keys):
         """Sends keys to the element that has the focus."""
         webdriver.ActionChains(self.driver).send_keys(*keys).perform()
+
+    def call(self, module, expression):
+        """Returns the value of an expression about a `module` of the pages."""
+        return self.driver.execute_async_script(
+            "const done = arguments[0]; import('/assets/%s').then(module => done(%s))" % (module, expression))
 
     def find(self, selector):
         return self.driver.find_element(By.CSS_SELECTOR, selector)

@@ -1,9 +1,11 @@
-"""Checks both pages with axe-core, in light and dark, on a desktop and a phone; and that they fit on a phone's
+"""Checks all pages with axe-core, in light and dark, on a desktop and a phone; and that they fit on a phone's
 screen."""
 
 import os
 import unittest
 from pathlib import Path
+
+from selenium.webdriver.common.keys import Keys
 
 import browser
 from browser import PageTest
@@ -31,8 +33,13 @@ class Pages(PageTest):
 
     def each(self):
         """Yields the pages in all their states."""
-        self.browser.open(self.serving.url + "/")
-        yield "list"
+        for fragment in ["#view=cards", "#view=rows&group=name"]:
+            self.browser.open(f"{self.serving.url}/{fragment}")
+            yield f"list {fragment}"
+        self.browser.find("#choose").click()
+        for box in self.browser.driver.find_elements("css selector", ".choice")[:2]:
+            box.click()
+        yield "list, with two sessions chosen"
         start = self.index("gap")["startMs"]
         for session, fragment, picture in [
                 ("rotation", f"#t={start + 3_000}", "ready"), ("touched", f"#t={start + 1_000}", "ready"),
@@ -41,6 +48,9 @@ class Pages(PageTest):
             self.open_session(session, fragment)
             self.browser.wait("document.documentElement.dataset.picture === arguments[0]", picture)
             yield f"{session} {picture}"
+        self.browser.find("#zoom-all").send_keys(Keys.TAB)
+        self.browser.wait("!document.getElementById('tip').hidden")
+        yield "with a preview"
         self.browser.press("+", "+", "+")
         self.browser.run("document.querySelector('.keys').open = true")
         self.browser.wait("!document.getElementById('overview').hidden")
@@ -50,6 +60,16 @@ class Pages(PageTest):
             document.getElementById('part').open = true""")
         self.browser.wait("!document.querySelector('.range').hidden")
         yield "with a part"
+        self.open_session("gap")
+        self.shown(0)
+        self.browser.run("document.getElementById('jump-time').value = '2026-01-08T08:05:22'")
+        self.browser.find("#jump-time").send_keys(Keys.ENTER)
+        self.browser.wait("document.getElementById('jump-text').textContent !== ''")
+        yield "after a jump into a gap"
+        for other in ["rotation", "nobody"]:
+            self.browser.driver.get(f"{self.serving.url}/compare?a=gap&b={other}#t={start + 10_000}")
+            self.browser.wait("document.documentElement.dataset.state !== 'loading'")
+            yield f"gap beside {other}"
         self.browser.command("Network.enable")
         self.browser.command("Network.setBlockedURLs", urls=["*timeline.json"])
         self.open_session("gap")

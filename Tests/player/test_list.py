@@ -2,6 +2,8 @@
 
 import json
 import unittest
+import urllib.error
+import urllib.request
 
 from selenium.webdriver.common.by import By
 from selenium.webdriver.common.keys import Keys
@@ -13,8 +15,30 @@ from browser import PageTest
 def names(page):
     """Returns the names of the visible sessions, in order."""
     return page.run("""
-        return [...document.querySelectorAll('.session')].filter(row => row.offsetParent).map(
-          row => row.querySelector('h2').textContent)""")
+        return [...document.querySelectorAll('.session')].filter(row => row.checkVisibility()).map(
+          row => row.querySelector('h3').textContent)""")
+
+
+def headings(page):
+    """Returns the titles and counts of the groups, in order."""
+    return page.run("""
+        return [...document.querySelectorAll('.group summary')].map(
+          summary => [...summary.children].map(part => part.textContent).join(': '))""")
+
+
+def summaries(count):
+    """Returns the entries of a list of sessions."""
+    return [{"session": f"session-{number:04}", "startMs": 1_767_859_512_340 + number * 60_000, "endMs": 0,
+             "durationMs": number * 1000, "frames": number, "segments": 1, "gaps": number % 3, "bytes": number * 1000,
+             "complete": number % 2 == 0} for number in range(count)]
+
+
+def listing(sessions):
+    """Returns the options of a browser that gives the pages this list instead of the server's."""
+    return {"before": """
+        const fetched = window.fetch;
+        window.fetch = (path, ...rest) => path === '/sessions.json'
+          ? Promise.resolve(new Response(JSON.stringify({sessions: %s}))) : fetched(path, ...rest);""" % json.dumps(sessions)}
 
 
 class List(PageTest):
@@ -24,7 +48,8 @@ class List(PageTest):
         browser.generated(output, "late", 2, start=1_767_859_512_340 + 86_400_000)
 
     def setUp(self):
-        self.browser.open(self.serving.url + "/")
+        self.browser.run("try { localStorage.clear() } catch {}")
+        self.browser.open(self.serving.url + "/#group=none&view=rows")
 
     def choose(self, order):
         self.browser.run("""
@@ -35,9 +60,9 @@ class List(PageTest):
     def test_list_shows_the_properties_of_each_session(self):
         text = next(row.text for row in self.browser.driver.find_elements(By.CSS_SELECTOR, ".session")
                     if row.text.startswith("gap"))
-        for words in ["2026-01-08 08:05:12 UTC", "23 s", "5 frames", "2 gaps", "open"]:
+        for words in ["2026-01-08 08:05:12 UTC", "23 s", "5 frames", "2 gaps", "months ago"]:
             self.assertIn(words, text)
-        self.assertRegex(text, r"(?m)^3\d\.\d kB$")
+        self.assertRegex(text, r"3\d\.\d kB")
 
     def test_list_is_sorted_in_each_order(self):
         self.assertEqual(names(self.browser)[0], "late")
@@ -65,9 +90,35 @@ class List(PageTest):
         self.assertNotIn(0, widths)
 
     def test_session_opens_with_the_keyboard_alone(self):
-        self.browser.press(Keys.TAB, Keys.TAB, Keys.TAB, Keys.ENTER)
+        self.browser.find("#choose").send_keys(Keys.TAB, Keys.ENTER)
         self.browser.wait("location.pathname === '/sessions/late/' && document.documentElement.dataset.picture === 'ready'")
 
+
+
+class Changing(PageTest):
+    """The page shows what comes and changes while it is open."""
+
+    # The page looks every second, not every thirty.
+    browser_options = {"before": """
+        (wait => window.setTimeout = (action, ms, ...rest) => wait(action, ms >= 5000 ? 1000 : ms, ...rest))(setTimeout);"""}
+
+    @classmethod
+    def sessions(cls, output):
+        browser.generated(output, "first", 2)
+
+    def test_new_sessions_and_pictures_appear_and_the_focus_stays(self):
+        self.browser.open(self.serving.url + "/#group=none&view=rows")
+        link = self.browser.find("h3 a")
+        self.browser.run("arguments[0].focus()", link)
+        self.browser.wait("document.images.length === 1 && document.images[0].naturalWidth")
+        before = self.browser.run("return document.images[0].src")
+        browser.generated(self.output, "first", 3, ["exact-1fps/0005.jpg"], start=1_767_859_514_340)
+        self.browser.wait("document.querySelector('.session').innerText.includes('5 frames')")
+        self.assertNotEqual(self.browser.run("return document.images[0].src"), before)
+        browser.generated(self.output, "second", 2, start=1_767_859_512_340 + 86_400_000, final=True)
+        self.browser.wait("document.querySelectorAll('.session').length === 2")
+        self.assertEqual(names(self.browser), ["second", "first"])
+        self.assertEqual(self.browser.run("return document.activeElement"), link)
 
 
 class Faults(PageTest):
@@ -83,8 +134,8 @@ class Faults(PageTest):
         sorted((output / "torn").glob("segment-*.mp4"))[-1].unlink()
 
     def test_list_reports_refused_frames_and_damage(self):
-        self.browser.open(self.serving.url + "/")
-        tags = """[...document.querySelectorAll('.session')].filter(row => row.querySelector('h2').textContent === arguments[0])
+        self.browser.open(self.serving.url + "/#group=none")
+        tags = """[...document.querySelectorAll('.session')].filter(row => row.querySelector('h3').textContent === arguments[0])
             .flatMap(row => [...row.querySelectorAll('.refused, .bad')].map(tag => tag.textContent)).join()"""
         self.browser.wait(f"{tags} === '3 refused frames'", "corrupt-frames")
         self.browser.wait(f"{tags} === 'damaged'", "torn")
@@ -132,28 +183,145 @@ class Empty(PageTest):
 class Many(PageTest):
     """A long list: the page requests only visible pictures."""
 
-    count = 1_000 if browser.IS_FULL else 300
+    count = 500 if browser.IS_FULL else 300
 
-    rows = lambda count: [{"session": f"session-{number:04}", "startMs": 1_767_859_512_340 + number * 60_000, "endMs": 0,
-             "durationMs": number * 1000, "frames": number, "segments": 1, "gaps": number % 3, "bytes": number * 1000,
-             "complete": number % 2 == 0} for number in range(count)]
-
-    # The test gives the page this list instead of the server's.
-    browser_options = {"before": """
-        const fetched = window.fetch;
-        window.fetch = (path, ...rest) => path === '/sessions.json'
-          ? Promise.resolve(new Response(JSON.stringify({sessions: %s}))) : fetched(path, ...rest);""" % json.dumps(rows(count))}
+    browser_options = listing(summaries(count))
 
     def test_many_sessions_are_sorted_and_filtered(self):
         self.browser.requests()
-        self.browser.open(self.serving.url + "/")
+        self.browser.open(self.serving.url + "/#group=none")
         shown = names(self.browser)
         self.assertEqual(shown, [f"session-{number:04}" for number in reversed(range(self.count))])
         self.browser.press(Keys.TAB, shown[0])
         self.assertEqual(names(self.browser), shown[:1])
-        pictures = [url for url in self.browser.requests() if url.endswith("thumbnail.jpg")]
+        pictures = [url for url in self.browser.requests() if url.endswith("thumbnail.jpg?t=last")]
         self.assertGreater(len(pictures), 0)
         self.assertLess(len(pictures), 100)
+
+
+class Looks(PageTest):
+    """Cards and rows, groups, and the choice of two sessions."""
+
+    @classmethod
+    def sessions(cls, output):
+        for number in (1, 2, 3):
+            browser.generated(output, f"kiosk-{number:02}", 2)
+        browser.generated(output, "kiosk-04", 2, start=1_767_859_512_340 + 86_400_000)
+        browser.encode(output, "gap")
+
+    def open(self, fragment=""):
+        self.browser.open(f"{self.serving.url}/{fragment}")
+
+    def setUp(self):
+        self.open()
+        self.browser.run("localStorage.clear()")
+        self.open()
+
+    def test_sessions_are_grouped_by_name_and_day(self):
+        self.assertEqual(headings(self.browser), [
+            "kiosk · Fri 2026-01-09: 1 session", "Thu 2026-01-08: 1 session", "kiosk · Thu 2026-01-08: 3 sessions"])
+        for by, wanted in [("name", ["kiosk: 4 sessions", "Others: 1 session"]),
+                           ("day", ["Fri 2026-01-09: 1 session", "Thu 2026-01-08: 4 sessions"]), ("none", [])]:
+            with self.subTest(by=by):
+                self.browser.run("""
+                    const group = document.getElementById('group');
+                    group.value = arguments[0];
+                    group.dispatchEvent(new Event('change'));""", by)
+                self.assertEqual(headings(self.browser), wanted)
+                self.assertEqual(len(names(self.browser)), 5)
+        # The address and the browser remember it.
+        self.assertIn("group=none", self.browser.driver.current_url)
+        self.open()
+        self.assertEqual(headings(self.browser), [])
+
+    def test_prefix_is_the_name_without_numbers_or_the_last_part(self):
+        for name, prefix in [("kiosk-07", "kiosk"), ("kiosk-07-2026-11-26", "kiosk"), ("cam12", "cam"), ("a-b", "a"),
+                             ("checkout", "checkout"), ("2026-11-26", ""), ("-x", "-x")]:
+            with self.subTest(name=name):
+                self.assertEqual(self.browser.call("groups.js", f"module.prefix({json.dumps(name)})"), prefix)
+
+    def test_group_is_closed_and_opened_with_the_keyboard_and_the_filter_keeps_it(self):
+        self.browser.find(".group:nth-child(3) summary").send_keys(Keys.ENTER)
+        self.assertEqual(names(self.browser), ["kiosk-04", "gap"])
+        self.browser.find("#filter").send_keys("kiosk")
+        self.assertEqual(names(self.browser), ["kiosk-04"])
+        self.assertEqual(headings(self.browser)[1], "kiosk · Thu 2026-01-08: 3 sessions")
+        self.browser.find(".group:nth-child(2) summary").send_keys(" ")
+        self.assertEqual(len(names(self.browser)), 4)
+        self.browser.find("#close-all").click()
+        self.assertEqual(names(self.browser), [])
+        self.browser.find("#open-all").click()
+        self.assertEqual(len(names(self.browser)), 4)
+
+    def test_look_is_remembered_in_the_address_and_the_browser(self):
+        self.assertFalse(self.browser.find(".session .line").is_displayed())
+        self.browser.find("#rows").click()
+        self.assertTrue(self.browser.find(".session .line").is_displayed())
+        self.assertTrue(self.browser.driver.current_url.endswith("#view=rows"))
+        self.open()
+        self.assertEqual(self.browser.find("#rows").get_attribute("aria-pressed"), "true")
+        self.open("#view=cards")
+        self.assertEqual(self.browser.find("#rows").get_attribute("aria-pressed"), "false")
+
+    def test_picture_is_the_last_one_and_is_not_sent_again(self):
+        self.browser.wait("document.images.length === 5 && [...document.images].every(image => image.complete && image.naturalWidth)")
+        url = self.browser.run("return document.images[0].currentSrc")
+        self.assertTrue(url.endswith("/thumbnail.jpg?t=last"), url)
+        with urllib.request.urlopen(url) as answer:
+            tag = answer.headers["ETag"]
+        with self.assertRaises(urllib.error.HTTPError) as again:
+            urllib.request.urlopen(urllib.request.Request(url, headers={"If-None-Match": tag}))
+        self.assertEqual(again.exception.code, 304)
+
+    def test_two_sessions_are_chosen_and_opened_side_by_side(self):
+        self.assertFalse(self.browser.find(".choice").is_displayed())
+        self.browser.find("#choose").send_keys(Keys.ENTER)
+        boxes = self.browser.driver.find_elements(By.CSS_SELECTOR, ".choice")
+        self.assertEqual(boxes[0].get_attribute("aria-label"), "Compare kiosk-04")
+        boxes[0].send_keys(" ")
+        self.assertFalse(self.browser.find("#compare").is_displayed())
+        boxes[1].send_keys(" ")
+        # A third one takes the place of the first one.
+        boxes[2].send_keys(" ")
+        self.assertEqual([box.is_selected() for box in boxes], [False, True, True, False, False])
+        self.assertEqual(self.browser.find("#chosen-text").text, "gap and kiosk-01")
+        self.browser.find("#compare").click()
+        self.browser.wait("location.pathname === '/compare' && location.search === '?a=gap&b=kiosk-01'")
+
+    def test_other_session_is_asked_for_by_the_page_of_one(self):
+        self.open("#with=gap")
+        self.assertTrue(self.browser.find("#chosen").is_displayed())
+        self.browser.driver.find_elements(By.CSS_SELECTOR, ".choice")[0].click()
+        self.assertEqual(self.browser.find("#chosen-text").text, "gap and kiosk-04")
+
+
+class Kiosks(PageTest):
+    """200 kiosks fit in a few screens, and a very long list is made in parts."""
+
+    rows = [{**row, "session": f"kiosk-{number:04}", "startMs": 1_767_859_512_340 + number // 200 * 86_400_000}
+            for number, row in enumerate(summaries(2_600))]
+    browser_options = listing(rows)
+
+    def test_many_kiosks_are_cards_of_which_few_are_made(self):
+        self.browser.look(1280, 800)
+        self.browser.requests()
+        self.browser.open(self.serving.url + "/#group=both&view=cards")
+        self.assertEqual(len(headings(self.browser)), 13)
+        height = self.browser.run("return document.querySelector('.group').getBoundingClientRect().height")
+        self.assertLess(height, 4 * 800)
+        # The groups behind the first thousand sessions are closed, and have no cards.
+        cards = lambda: self.browser.run("return document.querySelectorAll('.session').length")
+        self.assertLessEqual(cards(), 1_200)
+        self.browser.wait("document.querySelector('.thumb svg')")
+        asked = [url for url in self.browser.requests() if "thumbnail" in url]
+        self.assertTrue(0 < len(asked) < 200, len(asked))
+        self.browser.find("#filter").send_keys("kiosk-0000")
+        self.assertEqual(names(self.browser), ["kiosk-0000"])
+        self.browser.open(self.serving.url + "/#group=none&view=cards")
+        self.assertEqual(cards(), 500)
+        self.browser.run("document.querySelector('.long > .button').click()")
+        self.assertEqual(cards(), 1_000)
+        self.assertEqual(self.browser.run("return document.activeElement.textContent"), names(self.browser)[500])
 
 
 if __name__ == "__main__":

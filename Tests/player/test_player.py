@@ -313,7 +313,7 @@ class Damage(PageTest):
         self.assertEqual(self.browser.run("return document.documentElement.dataset.state"), "failed")
         self.assertIn("no session nobody", self.browser.find("#message").text)
         # The page shows and offers nothing else.
-        for selector in ["#download", "#link", "#picture", ".side", ".deck"]:
+        for selector in ["#download", "#link", "#picture", "#beside", "#full", ".side", ".deck"]:
             self.assertFalse(self.browser.find(selector).is_displayed(), selector)
 
     def test_session_that_cannot_be_loaded_shows_the_reason(self):
@@ -389,7 +389,7 @@ class Controls(PageTest):
                 break
             reached.append(name)
             self.assertEqual(outline, "solid", name)
-        for name in ["Sessions", "link", "picture", "download", "zoom-out", "zoom-in", "zoom-all", "timeline", "back", "previous",
+        for name in ["Sessions", "link", "picture", "download", "beside", "full", "jump-time", "Go", "zoom-out", "zoom-in", "zoom-all", "timeline", "back", "previous",
                      "play", "next", "forward", "rate", "Part", "Keys"]:
             self.assertIn(name, reached)
 
@@ -419,12 +419,23 @@ class Controls(PageTest):
         self.browser.press(Keys.ARROW_RIGHT)
         self.shown(1)
         self.browser.press("c")
-        self.browser.wait("window.copied && document.getElementById('said').textContent === 'Link to the picture copied.'")
+        self.browser.wait("window.copied && document.getElementById('said').textContent === 'Link to the picture of 08:05:13 copied.'")
         link = self.browser.run("return copied")
         self.assertEqual(link, f"{self.serving.url}/sessions/exact-1fps/frame.jpg?t=1767859513340")
         with urllib.request.urlopen(link) as answer:
             self.assertEqual((answer.headers["Content-Type"], answer.read(2)), ("image/jpeg", b"\xff\xd8"))
-        self.browser.wait("document.getElementById('picture').textContent === 'Picture link'")
+        self.assertEqual(self.browser.find("#picture-text").text, "Link to the picture of 08:05:13 copied")
+        self.browser.wait("document.getElementById('picture-text').textContent === 'a JPEG, for a ticket'")
+
+    def test_link_to_the_page_names_its_instant(self):
+        self.copying("window.copied = text")
+        self.browser.press(Keys.ARROW_RIGHT)
+        self.shown(1)
+        self.assertEqual(self.browser.find("#link").text.split("\n"), ["Copy link", "to this page at 08:05:13"])
+        self.browser.find("#link").click()
+        self.browser.wait("window.copied && document.getElementById('said').textContent === 'Link to 08:05:13 copied.'")
+        self.assertTrue(self.browser.run("return copied").endswith("#t=1767859513340"))
+        self.assertEqual(self.browser.find("#link-text").text, "Link to 08:05:13 copied")
 
     def test_link_to_the_picture_is_shown_where_nothing_can_be_copied(self):
         self.copying("throw new Error()")

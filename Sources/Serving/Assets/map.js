@@ -1,14 +1,17 @@
 // Draws a session's time, or a part of it, on a canvas: a tick for each capture, long holds, hatched gaps, and symbols
-// for rotations and unplayable segments. One pixel may represent many captures.
+// for rotations and unplayable segments. Times are local. One pixel may represent many captures. Removed segments are left out.
 
 import {lastIndex} from './session.js';
-import {clock} from './text.js';
+import {clock, day, roundUp} from './time.js';
 
 const labelSteps = [
   1, 2, 5, 10, 20, 50, 100, 200, 500, 1_000, 2_000, 5_000, 10_000, 15_000, 30_000, 60_000, 120_000, 300_000, 600_000,
   900_000, 1_800_000, 3_600_000, 7_200_000, 14_400_000, 28_800_000, 86_400_000, 604_800_000,
 ];
 const [labelHeight, markHeight] = [20, 12];
+const dayMs = 86_400_000;
+/** The least distance of labels, in pixels. */
+const apart = 8;
 
 export class SessionMap {
   #canvas;
@@ -44,7 +47,7 @@ export class SessionMap {
     const isSeen = part => part.endMs > view.fromMs && part.atMs < view.toMs;
 
     for (const segment of this.#seen(this.#session.segments, view)) {
-      if (!isSeen(segment)) continue;
+      if (!isSeen(segment) || segment.isGone) continue;
       context.fillStyle = colour('hold');
       context.fillRect(x(segment.atMs), bar.top, x(segment.endMs) - x(segment.atMs), bar.height);
     }
@@ -72,6 +75,7 @@ export class SessionMap {
     const seen = this.#seen(this.#session.steps, view);
     let most = 1;
     for (const step of seen) {
+      if (step.segment.isGone) continue;
       const column = Math.floor(((step.atMs - view.fromMs) / (view.toMs - view.fromMs)) * width);
       if (column >= 0 && column < columns.length) most = Math.max(most, ++columns[column]);
     }
@@ -133,22 +137,29 @@ export class SessionMap {
     context.textBaseline = 'top';
     let freeFrom = 0;
     const end = start + view.toMs;
-    for (let at = Math.ceil((start + view.fromMs) / step) * step; at <= end; at += step) {
+    for (let at = roundUp(start + view.fromMs, step); at <= end; at += step) {
       const left = Math.round(x(at - start));
       context.fillStyle = line;
       context.fillRect(left, 0, 1, this.#canvas.clientHeight);
       context.fillStyle = colour;
-      const text = step < 1000 ? clock(at) : clock(at).slice(0, 8);
+      const text = label(at, step, view.toMs - view.fromMs);
       const length = context.measureText(text).width;
       // The last label is left of its line if there is no room on the right, and replaces the label before it.
       const isLast = at + step > end && left + 5 + length >= width;
       const next = Math.round(x(at + step - start));
-      const isCovered = at + step <= end && next + 5 + length >= width && next - 5 - length < left + 5 + length;
-      if (isLast && left - 5 - length >= freeFrom) context.fillText(text, left - 5 - length, 2);
+      const isCovered = at + step <= end && next + 5 + length >= width && next - 5 - length < left + 5 + length + apart;
+      if (isLast && left - 5 - length >= freeFrom + apart) context.fillText(text, left - 5 - length, 2);
       else if (!isLast && !isCovered) {
         context.fillText(text, left + 5, 2);
         freeFrom = left + 5 + length;
       }
     }
   }
+}
+
+/** Returns the text of a label: a time, a day and a time where the map shows more than a day, or a day. */
+function label(ms, stepMs, spanMs) {
+  if (stepMs >= dayMs) return day(ms).slice(5);
+  const time = clock(ms).slice(0, stepMs < 1000 ? 12 : stepMs < 60_000 ? 8 : spanMs > dayMs ? 5 : 8);
+  return spanMs > dayMs ? `${day(ms).slice(5)} ${time}` : time;
 }

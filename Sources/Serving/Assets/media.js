@@ -2,7 +2,7 @@
 // fetched and kept. Media time is session time. A segment that cannot be loaded is stored with the reason; the others
 // play.
 
-import {ask} from './text.js';
+import {ask} from './server.js';
 
 const Source = window.MediaSource ?? window.ManagedMediaSource;
 
@@ -27,6 +27,7 @@ const mostFailures = isWebKit ? 3 : 2;
 const nominalMs = 1000;
 
 const undecodable = 'the browser cannot decode it';
+const gone = new Error('it was removed since the page was loaded');
 
 export class FragmentMedia {
   static isPossible = Source !== undefined;
@@ -59,8 +60,8 @@ export class FragmentMedia {
   #awaited;
   /** The index of the segment at whose last picture the video pauses, in a browser that uses nominal durations. */
   #resting;
-  /** The appended fragments, by index. */
-  #bytes = new Map();
+  /** The appended fragments, by index: {bytes, offsetMs}, the session time of their time 0. */
+  #fragments = new Map();
   #rate = 1;
   /** Identifies the source that the video plays: increases after each failed source. */
   epoch = 0;
@@ -138,7 +139,7 @@ export class FragmentMedia {
         if (this.#isBeyondChange) await this.#reopen();
         else for (const index of withheld) await this.#remove(index);
         // The next segment has shortened the last picture of this one.
-        await this.#append(segment, this.#bytes.get(segment.index));
+        await this.#append(segment, this.#fragments.get(segment.index));
       }
       if (this.#resting !== segment.index || !this.#appended.has(segment.index)) return;
       this.#end();
@@ -182,7 +183,7 @@ export class FragmentMedia {
 
   /** Returns the reason why a segment cannot be shown, or undefined. */
   failure(segment) {
-    return this.#failures.get(segment.index);
+    return this.#failures.get(segment.index) ?? (segment.isGone && !this.has(segment) ? gone : undefined);
   }
 
   get failures() {
@@ -193,6 +194,16 @@ export class FragmentMedia {
   retry() {
     this.#failures.clear();
     this.#suspects.clear();
+    this.keep(this.#positionMs, this.#rate);
+  }
+
+  /** Reads the session again: fetches fragments again that have another length, and those that had another name. */
+  renew() {
+    for (const {index} of this.#session.renewed) {
+      this.#fragments.delete(index);
+      this.#appended.delete(index);
+    }
+    for (const [index, {isRefused}] of this.#failures) if (isRefused) this.#failures.delete(index);
     this.keep(this.#positionMs, this.#rate);
   }
 
@@ -207,9 +218,7 @@ export class FragmentMedia {
     for (const segment of this.#isComingUp(wanted[0]) ? wanted.slice(0, 1) : wanted) {
       if (this.#isWithheld(segment.index)) continue;
       if (this.#requests.size >= requestsAtOnce) return;
-      if (!this.#requests.has(segment.index) && !this.#failures.has(segment.index) && !this.has(segment)) {
-        this.#fetch(segment);
-      }
+      if (!this.#requests.has(segment.index) && !this.failure(segment) && !this.has(segment)) this.#fetch(segment);
     }
     this.#flush();
   }
@@ -302,11 +311,11 @@ export class FragmentMedia {
     this.#requests.set(segment.index, abort);
     try {
       if (!this.#initializations.has(segment.initialization)) {
-        const initialization = await (await ask(segment.initialization, abort.signal)).arrayBuffer();
+        const initialization = await (await ask(this.#session.path + segment.initialization, abort.signal)).arrayBuffer();
         this.#initializations.set(segment.initialization, initialization);
       }
-      const bytes = this.#bytes.get(segment.index) ?? (await (await ask(segment.fragment, abort.signal)).arrayBuffer());
-      this.#queue = this.#queue.then(() => this.#append(segment, bytes));
+      const fragment = this.#fragments.get(segment.index) ?? (await this.#read(segment, abort.signal));
+      this.#queue = this.#queue.then(() => this.#append(segment, fragment));
       await this.#queue;
     } catch (error) {
       if (error.name !== 'AbortError') this.#failures.set(segment.index, error);
@@ -317,8 +326,12 @@ export class FragmentMedia {
     this.keep(this.#positionMs, this.#rate);
   }
 
-  async #append(segment, bytes) {
-    this.#bytes.set(segment.index, bytes);
+  async #read({fragment, offsetMs}, signal) {
+    return {offsetMs, bytes: await (await ask(this.#session.path + fragment, signal)).arrayBuffer()};
+  }
+
+  async #append(segment, fragment) {
+    this.#fragments.set(segment.index, fragment);
     if (this.#isWithheld(segment.index)) return;
     if (this.#isBeyondChange) await this.#reopen();
     const source = this.#source;
@@ -333,7 +346,8 @@ export class FragmentMedia {
         await this.#feed(this.#initializations.get(segment.initialization));
         this.#initialization = segment.initialization;
       }
-      await this.#feed(bytes);
+      if (this.#buffer.timestampOffset * 1000 !== fragment.offsetMs) this.#buffer.timestampOffset = fragment.offsetMs / 1000;
+      await this.#feed(fragment.bytes);
       // An earlier end of the stream may have shortened the duration.
       if (source.duration * 1000 < this.#session.lengthMs) source.duration = this.#session.lengthMs / 1000;
       // A browser may accept data that is no fragment, and wait for more.
@@ -393,7 +407,7 @@ export class FragmentMedia {
       const segment = this.#session.segments[index];
       if (segment.endMs >= this.#positionMs - distanceMs && segment.atMs <= this.#positionMs + distanceMs) continue;
       await this.#remove(index);
-      this.#bytes.delete(index);
+      this.#fragments.delete(index);
     }
   }
 

@@ -24,7 +24,7 @@ export class PlaylistMedia {
     const opened = new Promise(resolve => {
       for (const name of ['loadedmetadata', 'error']) this.#video.addEventListener(name, resolve, {once: true});
     });
-    this.#video.src = 'session.m3u8';
+    this.#video.src = `${this.#session.path}session.m3u8`;
     this.#video.load();
     await opened;
   }
@@ -69,6 +69,9 @@ export class PlaylistMedia {
   }
 
   keep() {}
+
+  /** The browser asks for the playlist of a session in progress itself. */
+  renew() {}
 
   has() {
     return true;

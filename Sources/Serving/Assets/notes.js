@@ -1,13 +1,15 @@
-// The list of a session's gaps, rotations, refused frames and unplayable segments. A click on an entry seeks to it.
+// The list of a session's gaps, rotations, refused frames and unplayable segments; hidden without any. A click on an entry
+// seeks to it.
 
-import {clock, element, exact, naming} from './text.js';
+import {element, exact, naming} from './text.js';
+import {clock, utc} from './time.js';
 
 const atOnce = 100;
 
 export class Notes {
   #session;
   #list;
-  #none;
+  #card;
   #more;
   #go;
   #lost = '';
@@ -18,19 +20,27 @@ export class Notes {
   constructor(session, go) {
     this.#session = session;
     this.#go = go;
-    [this.#list, this.#none, this.#more] = ['notes', 'no-notes', 'more-notes'].map(id => document.getElementById(id));
-    this.#fixed = [...gaps(session), ...turns(session), ...refusals(session), ...problems(session)];
+    [this.#list, this.#card, this.#more] = ['notes', 'notes-card', 'more-notes'].map(id => document.getElementById(id));
     this.#more.addEventListener('click', () => {
       const first = this.#list.children.length;
       this.#limit += 10 * atOnce;
       this.#show([]);
       this.#list.children[first]?.firstChild.focus();
     });
-    this.#show([]);
+    this.refresh();
+  }
+
+  /** Reads the session again. */
+  refresh() {
+    const session = this.#session;
+    const all = [...gaps(session), ...turns(session), ...refusals(session), ...problems(session)];
+    this.#fixed = all.filter(({atMs}) => atMs >= session.keptMs);
+    this.#show(this.#failed);
   }
 
   /** @param failures - [{segment, error}] */
   set failures(failures) {
+    if (!failures.length && !this.#lost) return;
     const key = failures.map(({segment}) => segment.index).sort().join();
     if (key === this.#lost) return;
     this.#lost = key;
@@ -45,7 +55,7 @@ export class Notes {
       kind: 'bad', atMs: segment.atMs, title: 'Cannot be shown', text: naming(segment, error.message),
     }));
     const notes = [...this.#fixed, ...lost].sort((one, other) => one.atMs - other.atMs);
-    this.#none.hidden = notes.length > 0;
+    this.#card.hidden = notes.length === 0;
     this.#list.replaceChildren(...notes.slice(0, this.#limit).map(note => this.#row(note)));
     this.#more.hidden = notes.length <= this.#limit;
     this.#more.textContent = `Show more (${notes.length - this.#limit})`;
@@ -56,7 +66,7 @@ export class Notes {
     row.append(
       element('i', {className: `swatch ${kind}`}),
       element('span', {className: 'note-title', textContent: title}),
-      element('span', {className: 'note-time', textContent: when ?? clock(this.#session.startMs + atMs)}),
+      element('span', {className: 'note-time', textContent: when ?? clock(this.#session.startMs + atMs), title: utc(this.#session.startMs + atMs)}),
       element('span', {className: 'note-text', textContent: text}));
     row.addEventListener('click', () => this.#go(atMs));
     return element('li', {}, row);

@@ -174,6 +174,14 @@ export class Playback {
     this.#changed();
   }
 
+  /** Reads the session again, which has grown. Goes on if the playback has waited at its end. */
+  renew() {
+    this.#media?.renew();
+    if (!this.hasEnded || this.positionMs >= this.#session.shownMs) return;
+    this.seek(this.#session.place(this.positionMs));
+    this.play();
+  }
+
   setRate(rate) {
     this.rate = rate;
     this.#video.playbackRate = rate;

@@ -1,12 +1,20 @@
 // The page of a session: timeline, picture, and keyboard shortcuts.
 
+import {Facts} from './facts.js';
+import {Follower} from './follow.js';
+import {Jump, landing} from './jump.js';
+import {listenForCommands} from './keys.js';
 import {FragmentMedia} from './media.js';
 import {PlaylistMedia} from './native.js';
 import {Notes} from './notes.js';
 import {Part} from './part.js';
 import {Playback} from './playback.js';
+import {FullScreen, Screen} from './screen.js';
+import {ask} from './server.js';
 import {Session} from './session.js';
-import {ask, brief, clock, count, exact, hold, instant, naming, size} from './text.js';
+import {Share, sentence} from './share.js';
+import {exact, naming} from './text.js';
+import {instant, zoned} from './time.js';
 import {Timeline} from './timeline.js';
 import {Touches} from './touches.js';
 
@@ -14,14 +22,18 @@ const page = document.documentElement;
 const $ = id => document.getElementById(id);
 const jumpMs = 10_000;
 
-let session, playback, media, timeline, notes, touches, part;
+let session, playback, media, timeline, notes, touches, part, screen, full, share, jump, facts, follower;
 
 async function start() {
   const id = decodeURIComponent(location.pathname.split('/').filter(part => part).at(-1));
   document.title = id;
   $('title').textContent = id;
+  $('beside').href = `/#with=${encodeURIComponent(id)}`;
+  let tag;
   try {
-    session = new Session(await (await ask('timeline.json')).json());
+    const response = await ask('timeline.json');
+    tag = response.headers.get('ETag');
+    session = new Session(await response.json());
   } catch (error) {
     page.classList.add('nothing');
     return fail('This session cannot be shown', sentence(error.message));
@@ -30,10 +42,11 @@ async function start() {
     page.classList.add('nothing');
     return fail('Nothing to see yet', 'This session has no pictures.');
   }
-  fill();
+  facts = new Facts(session);
   playback = new Playback($('video'), session, changed);
-  const asked = instantAsked();
-  playback.positionMs = place(asked);
+  playback.positionMs = session.place(instantAsked() - session.startMs);
+  screen = new Screen($('stage'), playback);
+  full = new FullScreen($('stage'), $('full'));
   const Media = FragmentMedia.isPossible ? FragmentMedia : PlaylistMedia.isPossible($('video')) && PlaylistMedia;
   if (!Media) {
     return fail('This browser cannot play it', 'It has neither Media Source Extensions nor HLS. Download the MP4 instead.');
@@ -43,10 +56,12 @@ async function start() {
   part = new Part(session, timeline);
   notes = new Notes(session, ms => {
     playback.pause();
-    playback.seek(place(session.startMs + ms));
+    playback.seek(session.place(ms));
   });
   touches = new Touches($('touch-layer'), session, changed);
   $('touches').hidden = !touches.exist;
+  share = new Share(session, playback, named, say, notify);
+  jump = new Jump($('jump'), () => session.startMs + named(), jumpTo);
   listen();
   try {
     await playback.open(media);
@@ -54,6 +69,17 @@ async function start() {
     return fail('This browser cannot play it', `${error.message}. Download the MP4 instead.`);
   }
   for (const control of document.querySelectorAll('[disabled]')) control.disabled = false;
+  follower = new Follower(session, tag, () => facts.isLive, grow);
+}
+
+/** Shows what has come and gone since the page was loaded. */
+function grow(formerMs) {
+  facts.fill();
+  $('touches').hidden = !touches.exist;
+  timeline.renew(formerMs);
+  notes.refresh();
+  playback.renew();
+  changed();
 }
 
 function fail(title, text) {
@@ -61,29 +87,10 @@ function fail(title, text) {
   message(title, text, false);
 }
 
-function fill() {
-  $('total').textContent = session.steps.length.toLocaleString('en-GB');
-  $('download').download = `${session.id}.mp4`;
-  $('badge').hidden = false;
-  $('badge').textContent = session.isComplete ? 'complete' : 'open';
-  $('badge').classList.toggle('open', !session.isComplete);
-  const facts = [brief(session.lengthMs), count(session.steps.length, 'frame'), size(session.bytes)];
-  const state = session.isComplete ? 'has ended' : 'no batch has said that it is the last one';
-  $('badge').title = `${facts.join(', ')}; ${state}`;
-}
-
 /** Returns the time that the page's address names, in unix milliseconds. */
 function instantAsked() {
   const text = new URLSearchParams(location.hash.slice(1)).get('t');
   return /^\d+$/.test(text ?? '') ? Number(text) : session.startMs;
-}
-
-/** Returns the seek target for a time: the middle of a capture, not its edge. */
-function place(unixMs) {
-  const ms = Math.min(Math.max(0, unixMs - session.startMs), session.lengthMs);
-  const step = session.stepAt(ms);
-  if (step.atMs === ms) return session.target(step);
-  return ms >= session.shownMs && !session.gapAt(ms) ? session.target(session.steps.at(-1)) : ms;
 }
 
 let isWaiting = false;
@@ -106,13 +113,15 @@ function show() {
   page.dataset.frame = playback.step.index;
   page.dataset.position = positionMs;
   showPart();
-  timeline.update(positionMs, playback.step, isPlaying || playback.positionMs !== shownMs);
+  timeline.update(positionMs, playback.step, isPlaying || playback.positionMs !== shownMs, isPlaying);
   timeline.lost = media.failures.map(({segment}) => segment);
   notes.failures = media.failures;
-  fitScreen();
-  touches.show(touched(picture), positionMs);
+  screen.fit();
+  touches.show(screen.segmentOf(picture), positionMs);
   $('wait').hidden = picture !== 'loading';
-  $('screen').classList.toggle('empty', picture === 'gap' || picture === 'missing');
+  screen.isEmpty = picture === 'gap' || picture === 'missing';
+  jump.update();
+  share.update();
   explain(picture);
   tell(picture);
   const label = isPlaying ? 'Pause' : 'Play';
@@ -123,37 +132,11 @@ function show() {
   }
   shownMs = positionMs;
   if (!isPlaying) settle(picture);
+  if (picture === 'missing') follower?.hurry();
   playback.insist();
 }
 
 let shownMs = -1;
-
-/** Keeps the picture's aspect ratio, and crops the column and row that the encoder may have added. */
-function fitScreen() {
-  const video = $('video');
-  const segment = playback.segment ?? playback.step.segment;
-  let [width, height] = [segment.width, segment.height];
-  let [codedWidth, codedHeight] = [segment.codedWidth, segment.codedHeight];
-  // The old picture keeps its shape until the video shows the new one.
-  if (video.videoWidth && (video.videoWidth !== codedWidth || video.videoHeight !== codedHeight)) {
-    [width, height] = [codedWidth, codedHeight] = [video.videoWidth, video.videoHeight];
-  }
-  const stage = $('stage');
-  const scale = Math.min(stage.clientWidth / width, stage.clientHeight / height);
-  for (const [box, across, down] of [[$('screen'), width, height], [video, codedWidth, codedHeight]]) {
-    const [styleWidth, styleHeight] = [`${across * scale}px`, `${down * scale}px`];
-    if (box.style.width !== styleWidth) box.style.width = styleWidth;
-    if (box.style.height !== styleHeight) box.style.height = styleHeight;
-  }
-}
-
-/** Returns the segment whose picture the video shows; undefined for none, and while the picture has another size. */
-function touched(picture) {
-  const {segment, isPlaying} = playback;
-  const isShown = picture === 'ready' || (isPlaying && picture === 'loading');
-  const {videoWidth, videoHeight} = $('video');
-  return isShown && segment?.codedWidth === videoWidth && segment.codedHeight === videoHeight ? segment : undefined;
-}
 
 function toggleTouches() {
   touches.isOn = !touches.isOn;
@@ -174,6 +157,10 @@ function explain(picture) {
     return message('A gap', `${length}Play or step to go on.`, false);
   }
   if (picture !== 'missing') return ($('message').hidden = true);
+  if (segment.isGone) {
+    const from = instant(session.startMs + session.keptMs);
+    return message('No longer kept', `This part was removed since the page was loaded. The session begins at ${from} now.`, false);
+  }
   const advice = failure.isPassing
     ? ''
     : ` The rest of the session plays. To see what is wrong: encoder-worker verify OUTPUT/${session.id}`;
@@ -188,26 +175,19 @@ function message(title, text, canRetry) {
   $('retry').hidden = !canRetry;
 }
 
-const sentence = text => text + (/[.!?]$/.test(text) ? '' : '.');
+function notify(title, text) {
+  notice = {title, text, positionMs: playback?.positionMs};
+  message(title, text, false);
+}
 
 /** Updates the facts about the current capture, and the timeline's text for screen readers. */
 function tell(picture) {
   const {step} = playback;
   const ms = named();
-  const facts = {
-    number: (step.index + 1).toLocaleString('en-GB'),
-    now: `${clock(session.startMs + ms)} UTC · +${exact(ms)}`,
-    captured: instant(step.timeMs),
-    offset: `+${exact(step.timeMs - session.startMs)}`,
-    hold: hold(step),
-    source: step.source,
-    size: `${step.segment.width} × ${step.segment.height}`,
-    segment: (playback.segment ?? step.segment).file,
-  };
-  for (const [id, text] of Object.entries(facts)) if ($(id).textContent !== text) $(id).textContent = text;
+  facts.tell(step, ms, playback.segment);
   const where = `frame ${step.index + 1} of ${session.steps.length}`;
   const what = {gap: `in a gap behind ${where}`, missing: `${where}, which cannot be shown`}[picture] ?? where;
-  timeline.valueText = `${what}, ${clock(session.startMs + ms)} UTC, ${exact(ms)} from the start`;
+  timeline.valueText = `${what}, ${zoned(session.startMs + ms)}, ${exact(ms)} from the start`;
 }
 
 let settledMs = -1;
@@ -235,24 +215,6 @@ function say(text) {
   $('said').textContent = text;
 }
 
-/** Requests one byte first, so that a film that cannot be made shows its error. */
-async function download(event, film) {
-  event.preventDefault();
-  const link = event.currentTarget;
-  const label = link.textContent;
-  link.textContent = 'Preparing…';
-  try {
-    await ask(film, undefined, {Range: 'bytes=0-0'});
-    location.assign(film);
-  } catch (error) {
-    const text = sentence(error.message);
-    notice = {title: 'The film cannot be made', text, positionMs: playback?.positionMs};
-    message(notice.title, text, false);
-    say(text);
-  }
-  link.textContent = label;
-}
-
 /** Shows the part that a download would have, while its panel is open. */
 function showPart() {
   timeline.part = $('part').open ? part : undefined;
@@ -266,34 +228,13 @@ function markPart(mark) {
   changed();
 }
 
-async function copyLink() {
-  history.replaceState(null, '', `#t=${session.startMs + named()}`);
-  const isCopied = await copy(location.href);
-  say(isCopied ? 'Link copied.' : 'The link is in the address bar.');
-  label('link', isCopied ? 'Link copied' : 'See the address bar');
-}
-
-/** Copies the address of the picture on screen, as an image. Where the browser refuses, the page shows the address. */
-async function copyPictureLink() {
-  const link = new URL(`frame.jpg?t=${session.startMs + named()}`, location.href).href;
-  if (playback.picture === 'gap') return say('There is no picture in a gap.');
-  if (await copy(link)) {
-    say('Link to the picture copied.');
-    return label('picture', 'Link copied');
-  }
-  notice = {title: 'Link to this picture', text: link, positionMs: playback.positionMs};
-  message(notice.title, link, false);
-  say('The link to the picture is shown on the page.');
-}
-
-const copy = text => Promise.resolve(navigator.clipboard?.writeText(text) ?? Promise.reject()).then(() => true, () => false);
-
-/** Shows the result of a button on it for a moment. */
-function label(id, text) {
-  const button = $(id);
-  button.dataset.text ??= button.textContent;
-  button.textContent = text;
-  setTimeout(() => (button.textContent = button.dataset.text), 3_000);
+/** Goes to an instant. Returns a sentence if that is not the one asked for. */
+function jumpTo(unixMs) {
+  const {ms, text} = landing(session, unixMs);
+  playback.pause();
+  playback.seek(ms);
+  $('timeline').focus();
+  return text;
 }
 
 const commands = {
@@ -308,44 +249,30 @@ const commands = {
   'zoom-out': () => timeline.zoom(2, playback.positionMs),
   'zoom-all': () => timeline.zoom(Infinity, playback.positionMs),
   retry: () => media.retry(),
-  link: copyLink,
-  picture: copyPictureLink,
+  link: () => share.copyLink(),
+  picture: () => share.copyPictureLink(),
+  full: () => full.toggle(),
+  go: () => jump.focus(),
   touches: toggleTouches,
   'part-begin': () => markPart('begin'),
   'part-end': () => markPart('end'),
 };
 
-const keys = {
-  ' ': 'play', ArrowLeft: 'previous', ',': 'previous', ArrowRight: 'next', '.': 'next', ArrowDown: 'back',
-  PageDown: 'back', ArrowUp: 'forward', PageUp: 'forward', Home: 'first', End: 'last', '+': 'zoom-in', '=': 'zoom-in',
-  '-': 'zoom-out', 0: 'zoom-all', c: 'picture', C: 'picture', t: 'touches', T: 'touches', i: 'part-begin',
-  I: 'part-begin', o: 'part-end', O: 'part-end',
-};
-
 function listen() {
-  for (const [id, command] of Object.entries(commands)) $(id)?.addEventListener('click', () => command());
-  $('download').addEventListener('click', event => download(event, 'session.mp4'));
+  listenForCommands(commands, {c: 'picture', t: 'touches', i: 'part-begin', o: 'part-end', f: 'full'});
+  $('download').addEventListener('click', event => share.download(event, 'session.mp4'));
   $('download-part').addEventListener('click', event => {
-    download(event, part.film($('part-speed').value, $('part-format').value));
+    share.download(event, part.film($('part-speed').value, $('part-format').value));
   });
   $('part').addEventListener('toggle', changed);
   $('rate').addEventListener('change', () => playback.setRate(Number($('rate').value)));
-  document.addEventListener('keydown', event => {
-    if (event.ctrlKey || event.metaKey || event.altKey || event.target.closest('select, input')) return;
-    // A focused button handles its own key.
-    if (event.key === ' ' && event.target.closest('button, a, summary')) return;
-    const jump = event.shiftKey && {ArrowLeft: 'back', ArrowRight: 'forward'}[event.key];
-    const command = commands[jump || keys[event.key]];
-    if (!command) return;
-    event.preventDefault();
-    command();
-  });
   $('timeline').addEventListener('redrawn', changed);
   window.addEventListener('hashchange', () => {
     playback.pause();
-    playback.seek(place(instantAsked()));
+    playback.seek(session.place(instantAsked() - session.startMs));
   });
   new ResizeObserver(changed).observe($('stage'));
+  setInterval(() => facts.fillState(), 15_000);
 }
 
 start();

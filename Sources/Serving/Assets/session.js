@@ -1,27 +1,62 @@
 // A recorded session: which capture is on screen at which time, in milliseconds from the session's start. Pure.
 
 export class Session {
-  /** @param timeline - the content of `timeline.json`. */
-  constructor(timeline) {
+  segments = [];
+  gaps = [];
+  /** The number of segments at the beginning that were removed since the page was loaded. */
+  gone = 0;
+  /** Segments whose lengths the last update has changed. */
+  renewed = [];
+
+  /**
+   * @param timeline - the content of `timeline.json`.
+   * @param path - of its files; ends with a slash, or is empty beside the page.
+   */
+  constructor(timeline, path = '') {
     this.id = timeline.session;
+    this.path = path;
+    /** The origin of all times. It stays when the session's start moves on. */
     this.startMs = timeline.startMs;
+    this.update(timeline);
+  }
+
+  /**
+   * Takes over a later timeline: segments may have gone at the beginning, and come at the end.
+   * @returns false, and changes nothing, if other segments have come or gone: then the page has to be loaded again.
+   */
+  update(timeline) {
+    const firstMs = timeline.segments[0]?.startMs ?? Infinity;
+    const kept = this.segments.filter(segment => segment.startMs >= firstMs);
+    if (!kept.every(({startMs}, number) => timeline.segments[number]?.startMs === startMs)) return false;
+    const gone = this.segments.slice(0, this.segments.length - kept.length);
+    for (const segment of gone) segment.isGone = true;
+    this.gone = gone.length;
+    this.renewed = kept.filter(({lengthMs}, number) => timeline.segments[number].lengthMs !== lengthMs);
+    // The times in fragments begin with the timeline's start.
+    const offsetMs = timeline.startMs - this.startMs;
+    this.segments = [...gone, ...timeline.segments.map((facts, number) => {
+      const atMs = facts.startMs - this.startMs;
+      const index = gone.length + number;
+      return Object.assign(kept[number] ?? {}, facts, {index, atMs, endMs: atMs + facts.lengthMs, offsetMs});
+    })];
+    this.gaps = [
+      ...this.gaps.filter(gap => gap.endMs <= firstMs - this.startMs),
+      ...timeline.gaps.map(gap => ({atMs: gap.startMs - this.startMs, endMs: gap.endMs - this.startMs}))];
     this.isComplete = timeline.complete;
     this.bytes = timeline.bytes;
-    this.segments = timeline.segments.map((segment, index) => {
-      const atMs = segment.startMs - timeline.startMs;
-      return {...segment, index, atMs, endMs: atMs + segment.lengthMs};
-    });
-    this.gaps = timeline.gaps.map(gap => ({atMs: gap.startMs - timeline.startMs, endMs: gap.endMs - timeline.startMs}));
     this.problems = timeline.problems ?? [];
     this.refusals = this.segments.flatMap(segment => segment.refused.map(refused => refusal(refused, segment, this.startMs)));
     this.steps = steps(this.segments);
     /** The end of the last picture; a gap may follow. */
     this.shownMs = this.segments.at(-1)?.endMs ?? 0;
-    this.lengthMs = Math.max(timeline.durationMs, this.shownMs, this.gaps.at(-1)?.endMs ?? 0);
+    /** The first time that has not gone. */
+    this.keptMs = this.segments[this.gone]?.atMs ?? 0;
+    this.lengthMs = Math.max(offsetMs + timeline.durationMs, this.shownMs, this.gaps.at(-1)?.endMs ?? 0);
     this.turns = this.segments.filter((segment, index) => {
       const before = this.segments[index - 1];
       return before && (before.width !== segment.width || before.height !== segment.height);
     });
+    return true;
   }
 
   /** Returns the capture on screen at a time, or the last one before it. */
@@ -38,6 +73,14 @@ export class Session {
   gapAt(ms) {
     const gap = this.gaps[lastIndex(this.gaps, ms)];
     return gap && ms < gap.endMs ? gap : undefined;
+  }
+
+  /** Returns the seek target for a time: the middle of a capture, not its edge. */
+  place(wantedMs) {
+    const ms = Math.min(Math.max(0, wantedMs), this.lengthMs);
+    const step = this.stepAt(ms);
+    if (step.atMs === ms) return this.target(step);
+    return ms >= this.shownMs && !this.gapAt(ms) ? this.target(this.steps.at(-1)) : ms;
   }
 
   /** Returns the segment at a time, or the first one after it. */

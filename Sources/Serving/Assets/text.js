@@ -1,15 +1,6 @@
-// Formats times, durations and sizes for people, and describes the server's errors. Times are UTC.
+// Formats durations and sizes for people, and makes elements.
 
 const pad = (number, digits) => String(number).padStart(digits, '0');
-
-/** 08:05:12.340 */
-export const clock = ms => new Date(ms).toISOString().slice(11, 23);
-
-/** 2026-01-08 */
-export const day = ms => new Date(ms).toISOString().slice(0, 10);
-
-/** 2026-01-08 08:05:12.340 UTC */
-export const instant = ms => `${day(ms)} ${clock(ms)} UTC`;
 
 /** 1.012 s, 1:02.500, 1:00:02.500: to the millisecond. */
 export function exact(ms) {
@@ -49,33 +40,6 @@ export function hold({atMs, endMs, seamMs}) {
 
 /** Returns a message about a segment, with its name. */
 export const naming = (segment, text) => (text.includes(segment.file) ? text : `${segment.file}: ${text}`);
-
-/** The error of a request, with a text for people. `isPassing`: a retry may succeed. */
-export class Refusal extends Error {
-  constructor(text, isPassing) {
-    super(text);
-    this.isPassing = isPassing;
-  }
-}
-
-/** Sends a request to the server. Throws a `Refusal` with the server's text if it fails. */
-export async function ask(path, signal, headers) {
-  let response;
-  try {
-    response = await fetch(path, {signal, headers});
-  } catch (error) {
-    if (error.name === 'AbortError') throw error;
-    throw new Refusal('the server does not answer; see whether it still runs, then try again', true);
-  }
-  if (response.ok) return response;
-  let text;
-  try {
-    text = (await response.json()).error;
-  } catch {
-    // The answer does not come from our server, but from a proxy.
-  }
-  throw new Refusal(text ?? `the server answered ${response.status} for ${path}`, response.status >= 500);
-}
 
 /** Creates an element with its properties and children. */
 export function element(name, properties = {}, ...inside) {

@@ -1,8 +1,10 @@
-// The timeline: a zoomable map of a session with a playhead, and a cursor that shows times. For assistive technology it
-// is a slider.
+// The timeline: a zoomable map of a session with a playhead, and a tip with the time and a small picture, at the pointer or,
+// for the keyboard, at the playhead. For assistive technology it is a slider.
 
 import {SessionMap} from './map.js';
-import {clock, element, exact, hold, instant} from './text.js';
+import {Preview} from './preview.js';
+import {element, exact, hold} from './text.js';
+import {clock, instant, utcBeside} from './time.js';
 
 const leastSpanMs = 200;
 
@@ -18,6 +20,11 @@ export class Timeline {
   #view;
   #redrawing = false;
   #pointers = new Map();
+  #preview;
+  /** Whether the tip follows the playhead: the timeline has the keyboard's focus. */
+  #isKeyed = false;
+  /** Centre of the tip, in pixels from the left. */
+  #tipX = 0;
   /** The marked part, {fromMs, toMs}; undefined for none. */
   part;
 
@@ -34,13 +41,26 @@ export class Timeline {
     const current = element('div', {className: 'current'});
     const range = element('div', {className: 'range', hidden: true});
     part('cursor').before(range, current);
-    this.#parts = {range, current, cursor: part('cursor'), playhead: part('playhead'), tip: part('tip')};
+    this.#parts = {range, current, cursor: part('cursor'), playhead: part('playhead'), tip: part('tip'), lines: part('tip-lines')};
+    this.#preview = new Preview(part('preview'), session, () => this.#placeTip());
     root.setAttribute('aria-valuemax', session.lengthMs);
     this.#listen();
   }
 
-  /** Moves the playhead. */
-  update(positionMs, step, isFollowed) {
+  /** Reads the session again, which has grown. The whole stays the whole. */
+  renew(lengthMs) {
+    const {fromMs, toMs} = this.#view;
+    if (toMs - fromMs >= lengthMs - 0.5) this.#view = {fromMs: 0, toMs: this.#session.lengthMs};
+    this.#element.setAttribute('aria-valuemax', this.#session.lengthMs);
+    this.redraw();
+  }
+
+  /**
+   * Moves the playhead.
+   * @param isFollowed - whether a zoomed timeline scrolls to it.
+   * @param isPlaying - then no tip is at the playhead.
+   */
+  update(positionMs, step, isFollowed, isPlaying) {
     const {current, playhead, range} = this.#parts;
     if (isFollowed && this.isZoomed) this.#follow(positionMs);
     this.#place(playhead, positionMs);
@@ -48,6 +68,8 @@ export class Timeline {
     if (this.part) this.#span(range, this.part.fromMs, this.part.toMs);
     else range.hidden = true;
     this.#element.setAttribute('aria-valuenow', Math.round(positionMs));
+    if (this.#isKeyed && isPlaying) this.#hideTip();
+    else if (this.#isKeyed && isFollowed) this.#tell(positionMs, this.#x(positionMs));
   }
 
   set valueText(text) {
@@ -150,7 +172,9 @@ export class Timeline {
       if (this.#pointers.size === 1) this.#seek(Math.floor(this.#msUnder(event)));
     });
     root.addEventListener('pointermove', event => {
-      this.#tell(event);
+      const ms = Math.floor(this.#msUnder(event));
+      this.#place(this.#parts.cursor, ms);
+      this.#tell(ms, event.clientX - root.getBoundingClientRect().left);
       const before = this.#pointers.get(event.pointerId);
       if (!before) return;
       if (this.#pointers.size === 2) this.#pinch(before, event);
@@ -160,9 +184,25 @@ export class Timeline {
     for (const name of ['pointerup', 'pointercancel']) {
       root.addEventListener(name, event => this.#pointers.delete(event.pointerId));
     }
-    root.addEventListener('pointerleave', () => (this.#parts.tip.hidden = this.#parts.cursor.hidden = true));
+    root.addEventListener('pointerleave', () => this.#hideTip());
+    root.addEventListener('focus', () => {
+      this.#isKeyed = root.matches(':focus-visible');
+      if (this.#isKeyed) this.#tellPlayhead();
+    });
+    root.addEventListener('keydown', event => {
+      this.#isKeyed = event.key !== 'Escape';
+      if (!this.#isKeyed) this.#hideTip();
+    });
+    root.addEventListener('blur', () => {
+      this.#isKeyed = false;
+      this.#hideTip();
+    });
     root.addEventListener('wheel', event => this.#wheel(event), {passive: false});
-    new ResizeObserver(() => this.redraw()).observe(root);
+    new ResizeObserver(() => {
+      this.redraw();
+      if (this.#isKeyed && !this.#parts.tip.hidden) this.#tellPlayhead();
+      else this.#hideTip();
+    }).observe(root);
     for (const query of ['(prefers-color-scheme: dark)', '(forced-colors: active)']) {
       matchMedia(query).addEventListener('change', () => this.redraw());
     }
@@ -183,25 +223,41 @@ export class Timeline {
     event.preventDefault();
   }
 
-  /** Shows a tooltip about the time under the cursor. */
-  #tell(event) {
-    const {cursor, tip} = this.#parts;
+  #tellPlayhead() {
+    const ms = Number(this.#element.getAttribute('aria-valuenow'));
+    this.#tell(ms, this.#x(ms));
+  }
+
+  /** Shows a tip about a time, `x` pixels from the left. */
+  #tell(ms, x) {
+    const {tip, lines} = this.#parts;
     const session = this.#session;
-    const ms = Math.floor(this.#msUnder(event));
-    this.#place(cursor, ms);
-    const lines = [`${instant(session.startMs + ms)} · +${exact(ms)}`];
+    const utc = utcBeside(session.startMs + ms);
+    const texts = [`${instant(session.startMs + ms)} · +${exact(ms)}`, ...(utc ? [utc] : [])];
     const gap = session.gapAt(ms);
     const segment = session.segmentAt(ms);
-    if (gap) lines.push(`gap of ${exact(gap.endMs - gap.atMs)}: nothing was recorded`);
+    const step = segment && session.stepAt(ms);
+    if (gap) texts.push(`gap of ${exact(gap.endMs - gap.atMs)}: nothing was recorded`);
+    else if (segment?.isGone) texts.push('no longer kept');
     else if (segment) {
-      const step = session.stepAt(ms);
-      lines.push(`${step.source} · captured ${clock(step.timeMs)}`, `on screen for ${hold(step)}`);
-      if (this.#lost.includes(segment)) lines.push(`${segment.file} cannot be shown`);
+      texts.push(`${step.source} · captured ${clock(step.timeMs)}`, `on screen for ${hold(step)}`);
+      if (this.#lost.includes(segment)) texts.push(`${segment.file} cannot be shown`);
     }
-    tip.replaceChildren(...lines.map(line => element('span', {textContent: line})));
+    lines.replaceChildren(...texts.map(text => element('span', {textContent: text})));
+    this.#tipX = x;
     tip.hidden = false;
-    const room = this.#map.width - tip.offsetWidth;
-    const left = event.clientX - this.#element.getBoundingClientRect().left - tip.offsetWidth / 2;
-    tip.style.transform = `translateX(${Math.max(0, Math.min(left, room))}px)`;
+    this.#preview.show(this.#lost.includes(segment) ? undefined : step);
+    this.#placeTip();
+  }
+
+  #placeTip() {
+    const {tip} = this.#parts;
+    const left = this.#tipX - tip.offsetWidth / 2;
+    tip.style.transform = `translateX(${Math.max(0, Math.min(left, this.#map.width - tip.offsetWidth))}px)`;
+  }
+
+  #hideTip() {
+    this.#parts.tip.hidden = this.#parts.cursor.hidden = true;
+    this.#preview.show(undefined);
   }
 }

@@ -2,7 +2,7 @@
 // come from the manifests of the segments at the playhead. A trail ends where the pointer is lifted or cancelled: no line
 // leads through a masked region.
 
-import {ask} from './text.js';
+import {ask} from './server.js';
 
 const trailMs = 800;
 /** The number of segments whose events are kept. */
@@ -152,7 +152,7 @@ export class Touches {
     this.#loaded.set(segment, events);
     if (isKnown) return;
     if (this.#loaded.size > most) this.#loaded.delete(this.#loaded.keys().next().value);
-    ask(segment.file.replace(/\.mp4$/, '.json'))
+    ask(this.#session.path + segment.file.replace(/\.mp4$/, '.json'))
       .then(response => response.json())
       .then(manifest => positions(manifest.touches), () => [])
       .then(found => {

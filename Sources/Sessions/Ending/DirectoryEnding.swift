@@ -38,7 +38,7 @@ extension DirectoryStore {
     }
     return try directory.locked(cancellation) {
       if let quietMs, try directory.recordedEnd() == nil, !isQuiet(session, forMs: quietMs) { return .goesOn }
-      try index.recordEnd(of: directory, cause, temporary: staging.temporaryFile())
+      try index.record(SessionEnd(session, cause, endedMs: WallClock.nowMs), staging.temporaryFile(), in: directory)
       // The record has made the cache invalid, unless it is old and the views are up to date.
       if index.cache(of: directory) == nil { try index.update(directory, temporary: staging.temporaryFile()) }
       let path = directory.path + "/" + IndexView.jsonFile
@@ -71,14 +71,13 @@ extension SessionViews {
   /// - Parameter temporary: a file name to write under, on the same file system.
   /// - Returns: whether the record is new.
   @discardableResult
-  func recordEnd(of directory: SessionDirectory, _ cause: SessionEnd.Cause, temporary: String) throws -> Bool {
+  func record(_ end: SessionEnd, _ temporary: String, in directory: SessionDirectory) throws -> Bool {
     let record = directory.path + "/" + SessionEnd.file
     if try DurableFile.isThere(record) { return false }
     try mark(directory)
-    let end = SessionEnd(directory.session, cause)
-    if tellsOfEnds, cause == .final {
+    if tellsOfEnds, end.cause == .final {
       try EndRequestFiles(output: DurableFile.parentDirectory(of: directory.path))
-        .add(EndRequest(directory.session, cause, requestedMs: end.endedMs), temporary: temporary)
+        .add(EndRequest(directory.session, end.cause), temporary: temporary)
     }
     try DurableFile.replace(record, end.bytes, temporary: temporary)
     try Directory(opening: directory.path).sync()

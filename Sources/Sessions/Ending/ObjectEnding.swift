@@ -30,7 +30,10 @@ extension ObjectStore {
     let session = session(id)
     return try session.removingObjectsIfDeleted {
       if let quietMs, try session.head().end == nil, try !isQuiet(session, forMs: quietMs) { return .goesOn }
-      guard let (end, published) = try session.recordEnd(SessionEnd(id, cause), cancellation: cancellation) else {
+      guard
+        let (end, published) = try session.recordEnd(
+          SessionEnd(id, cause, endedMs: WallClock.nowMs), cancellation: cancellation)
+      else {
         return .unknown
       }
       try session.updateViews(published)

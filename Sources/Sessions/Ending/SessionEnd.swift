@@ -28,10 +28,10 @@ package struct SessionEnd: Sendable, Equatable {
 
   package let session: SessionID
   package let cause: Cause
-  /// When it was recorded, in unix milliseconds.
+  /// When it was recorded, in unix milliseconds; for a final batch its end, so that the same input has the same record.
   package let endedMs: Int64
 
-  package init(_ session: SessionID, _ cause: Cause, endedMs: Int64 = WallClock.nowMs) {
+  package init(_ session: SessionID, _ cause: Cause, endedMs: Int64) {
     (self.session, self.cause, self.endedMs) = (session, cause, endedMs)
   }
 

@@ -44,7 +44,7 @@ struct ObjectPublication: Publication {
         continue
       }
       try cancellation.check()
-      let end = batch.isFinal ? SessionEnd(session.id, .final) : nil
+      let end = batch.end
       if end != nil { try store.requestFinalEnd(of: session.id, after: batch.name) }
       if end == nil { try store.openSessions?.note(session.id) }
       if let next = try session.publish(own, after: before, end: end) {

@@ -175,9 +175,9 @@ package final class ObjectStore: WorkerStore, DeferringStore {
   private func confirm(_ receipt: Receipt, of batch: Batch, in session: ObjectSession) -> PublishedBatch {
     PublishedBatch(receipt) {
       try session.removingObjectsIfDeleted {
-        if batch.isFinal {
+        if let end = batch.end {
           try self.requestFinalEnd(of: session.id, after: batch.name)
-          _ = try session.recordEnd(SessionEnd(session.id, .final), cancellation: .never)
+          _ = try session.recordEnd(end, cancellation: .never)
         }
         try self.updateViews(of: session, after: nil)
         try self.updatePlaylist(of: session)

@@ -46,7 +46,7 @@ package struct DirectoryStore: WorkerStore {
         of: source, among: near, directory.retention(), cancellation: cancellation)
       guard let rest = beginning.rest else {
         return .alreadyPublished(
-          try confirm(beginning.receipt, isFinal: source.batch.isFinal, in: directory, directory.lock(cancellation)))
+          try confirm(beginning.receipt, source.batch.end, in: directory, directory.lock(cancellation)))
       }
       return .continued(rest, publication(of: rest.batch))
     }
@@ -60,14 +60,14 @@ package struct DirectoryStore: WorkerStore {
     _ own: [PublishedSegment], of batch: Batch, in directory: SessionDirectory, _ lock: consuming SessionLock
   ) throws -> PublishedBatch {
     let receipt = Receipt(own, of: batch, refused: [], duplicate: true, warnings: [])
-    return try confirm(receipt, isFinal: batch.isFinal, in: directory, lock)
+    return try confirm(receipt, batch.end, in: directory, lock)
   }
 
   private func confirm(
-    _ receipt: Receipt, isFinal: Bool, in directory: SessionDirectory, _ lock: consuming SessionLock
+    _ receipt: Receipt, _ end: SessionEnd?, in directory: SessionDirectory, _ lock: consuming SessionLock
   ) throws -> PublishedBatch {
     PublishedBatch(receipt, locked: lock) {
-      if isFinal { try index.recordEnd(of: directory, .final, temporary: staging.temporaryFile()) }
+      if let end { try index.record(end, staging.temporaryFile(), in: directory) }
       // Outdated views are marked, and will be updated.
       return index.cache(of: directory) == nil ? try index.update(directory, temporary: staging.temporaryFile()) : []
     }
@@ -84,7 +84,7 @@ package struct DirectoryStore: WorkerStore {
     try retention?.requireNotTooOld(source.batch)
     let beginning = try PublishedBeginning(of: source, among: near, retention, cancellation: cancellation)
     guard let rest = beginning.rest else {
-      return try confirm(beginning.receipt, isFinal: source.batch.isFinal, in: directory, lock)
+      return try confirm(beginning.receipt, source.batch.end, in: directory, lock)
     }
     let own = try own(near, rest, cancellation)
     if own.isWhole(of: rest.batch, retention) { return try confirm(own, of: source.batch, in: directory, lock) }
@@ -188,7 +188,7 @@ private struct DirectoryPublication: Publication {
       warnings: batch.warnings + SegmentManifest.notes(in: manifests)
         + (retention?.warning(without: all.count - manifests.count) ?? []))
     return PublishedBatch(receipt, locked: lock) {
-      if batch.isFinal { try index.recordEnd(of: directory, .final, temporary: staging.temporaryFile()) }
+      if let end = batch.end { try index.record(end, staging.temporaryFile(), in: directory) }
       if deferUpdate, let known { return index.recordDeferred(added, known, in: directory) }
       return try index.update(directory, known, adding: added, temporary: staging.temporaryFile())
     }
@@ -244,4 +244,9 @@ extension PublishedSegment {
 extension [PublishedSegment] {
   /// Whether these, of one batch, are all segments of it.
   var isWhole: Bool { first.map { $0.parts == count } ?? false }
+}
+
+extension Batch {
+  /// The record of its session's end, if it is final.
+  var end: SessionEnd? { isFinal ? SessionEnd(session, .final, endedMs: endMs) : nil }
 }

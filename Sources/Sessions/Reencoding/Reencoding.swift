@@ -220,7 +220,7 @@ package final class Reencoding: Sendable {
     let (index, staging) = (publication.index, publication.staging)
     try directory.locked {
       if let end = try source.end, try !directory.publishedStarts().isEmpty {
-        try index.recordEnd(of: directory, end.cause, temporary: staging.temporaryFile())
+        try index.record(end, staging.temporaryFile(), in: directory)
       }
       try index.update(directory, temporary: staging.temporaryFile())
     }

@@ -122,6 +122,13 @@ public final class SessionCatalog: Sendable {
     return try SessionFrame(of: directory(of: session), at: instant, startsMs: startsMs)
   }
 
+  /// Returns the last frame of a session; nil if there is no such session. It reads one manifest.
+  ///
+  /// - Throws: ``BadSession``, ``DamagedOutput`` if the manifest is not as it was written.
+  package func lastFrame(of session: SessionID) throws -> SessionFrame? {
+    try stamp(of: session) == nil ? nil : SessionFrame(lastOf: directory(of: session))
+  }
+
   /// Returns the first segment of a session; nil if there is no such session. It reads one manifest.
   ///
   /// - Throws: ``BadSession``, ``DamagedOutput`` if the manifest is not as it was written.

@@ -26,8 +26,15 @@ package struct SessionFrame: Sendable {
       manifests[segment.startMs] = json
       return segment
     }
-    let frames = manifests[shown.segment.startMs]?.object?["frames"]?.array ?? []
-    self.atMs = atMs
+    self.init(shown, at: atMs, of: directory, manifests[shown.segment.startMs])
+  }
+
+  /// - Parameters:
+  ///   - atMs: the instant that was asked for; nil for the frame's own.
+  ///   - manifest: of the segment.
+  init(_ shown: ShownFrame, at atMs: Int64? = nil, of directory: SessionDirectory, _ manifest: JSONValue?) {
+    let frames = manifest?.object?["frames"]?.array ?? []
+    self.atMs = atMs ?? shown.shownMs.lowerBound
     self.shown = shown
     self.directory = directory
     session = directory.session
@@ -52,6 +59,13 @@ package struct SessionFrame: Sendable {
   /// - Throws: ``BadSession`` if the video is missing, damaged, or not the one that the manifest describes.
   package func image(as format: ImageFormat) throws -> [UInt8] {
     try directory.image(of: shown, as: format)
+  }
+
+  /// Decodes the picture and returns it as a JPEG that fits 320 × 320 pixels.
+  ///
+  /// - Throws: ``BadSession`` if the video is missing, damaged, or not the one that the manifest describes.
+  package func thumbnail() throws -> [UInt8] {
+    try SessionThumbnail.jpeg(of: shown.segment, frame: shown.index, in: directory)
   }
 
   /// Writes the picture. A file at `target` is replaced atomically.

@@ -24,13 +24,16 @@ package enum SessionThumbnail {
     return try jpeg(of: directory.segment(startMs), in: directory, side: side)
   }
 
-  /// Returns a segment's first picture as JPEG. It reads the segment's video only.
+  /// Returns a picture of a segment as JPEG. It reads the segment's video only, up to the picture.
   ///
+  /// - Parameter frame: its index in the segment's list.
   /// - Throws: ``BadSession`` if the video is not as it was published, ``DiskError``.
-  static func jpeg(of segment: PublishedSegment, in directory: SessionDirectory, side: Int = 320) throws -> [UInt8] {
+  static func jpeg(
+    of segment: PublishedSegment, frame: Int = 0, in directory: SessionDirectory, side: Int = 320
+  ) throws -> [UInt8] {
     let box = PixelSize(width: max(1, side), height: max(1, side))
     let pictures = try SegmentPictures(directory.reader, isRGB: false).pictures(
-      of: segment, bytes: try directory.video(of: segment), frames: [0], fitting: box)
+      of: segment, bytes: try directory.video(of: segment), frames: [frame], fitting: box)
     return try ImageFile.jpeg(pictures[0])
   }
 }

@@ -141,7 +141,8 @@ struct DeleteCommand: ReportingCommand {
     var options = InputOptions()
     options.sessionFrom = try names.pattern()
     let identifier = BatchIdentifier(
-      options: options, wanted: sessions.compactMap { SessionID($0) }, unpacker: decoders, cancellation: Cancellation(stop.isRequested))
+      options: options, wanted: sessions.compactMap { SessionID($0) }, unpacker: decoders,
+      cancellation: Cancellation(stop.isRequested))
     if let store {
       let objects = try S3Client(store, .ofEnvironment())
       let id = WorkerID()

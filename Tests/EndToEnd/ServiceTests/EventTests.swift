@@ -21,7 +21,9 @@ import Testing
     for line in (first.text + second.text).split(separator: "\n") {
       #expect(try schema.faults(of: line) == [], "\(line)")
     }
-    let events = try first.jsonLines(as: BatchEventJSON.self)
+    let all = try first.jsonLines(as: BatchEventJSON.self)
+    #expect(all.filter { $0.event == "session.ended" }.count == 1)
+    let events = all.filter { $0.event != "session.ended" }
     #expect(events.count == 5)
     for event in events where event.event == "batch.published" {
       let session = try #require(event.sessions.first)

@@ -47,6 +47,23 @@ import Testing
     }
   }
 
+  /// A page that names a file that the program does not have stays empty.
+  @Test func pagesAndAllThatTheyLoadAreServedAndNothingElseMayRun() throws {
+    let (server, _) = try serve("exact-1fps")
+    var loaded: Set<String> = []
+    var waiting = ["/", "/sessions/exact-1fps/", "/compare?a=exact-1fps&b=exact-1fps"]
+    while let path = waiting.popLast() {
+      let reply = try server.get(path)
+      #expect(reply.status == 200, "\(path)")
+      let policy = reply.headers["content-security-policy"] ?? ""
+      #expect(policy.hasPrefix("default-src 'none'; script-src 'self'; style-src 'self';"), "\(path): \(policy)")
+      let names = reply.text.matches(of: /(?:from '\.|"\/assets)\/([a-z.]+)['"]/).map { "/assets/\($0.1)" }
+      for name in names where loaded.insert(name).inserted { waiting.append(name) }
+    }
+    #expect(loaded.count > 30)
+    #expect(try server.get("/assets/compare.html").status == 404)
+  }
+
   @Test func noPathLeadsOutOfTheOutput() throws {
     let (server, sessions) = try serve("exact-1fps")
     try scratch.file("secret", Array("secret".utf8))
