@@ -210,7 +210,9 @@ let package = Package(
     tests("FinishedSessionTests", in: "EndToEnd/", of: ["JSON", "FrameBatches", "Encoding", "Sessions"]),
     tests(
       "ServiceTests", in: "EndToEnd/",
-      of: ["FileSystem", "JSON", "Notifying", "SegmentEncoder", .product(name: "Logging", package: "swift-log")]),
+      of: [
+        "FileSystem", "JSON", "Notifying", "SegmentEncoder", "CLinux", .product(name: "Logging", package: "swift-log"),
+      ]),
     tests("RemoteServiceTests", in: "EndToEnd/", of: ["FileSystem", "JSON", "FrameBatches", "Remote"]),
     tests("BrowserTests", in: "EndToEnd/"),
     tests("SystemTests", in: "EndToEnd/"),

@@ -1,6 +1,6 @@
 import FileSystem
 
-/// What a collector has done since its start.
+/// The work of a collector since its start.
 package struct CollectTotals: Sendable {
   /// Pictures in batches.
   package internal(set) var pictures = 0

@@ -41,6 +41,8 @@ package final class Collector {
   private let rules: CollectRules
   private let limits: Limits
   private let folder: String
+  /// The spool's path without links.
+  private let spool: String
   private let clock: () -> Int
   private let report: (Event) -> Void
   private let publisher: CollectPublisher
@@ -52,6 +54,8 @@ package final class Collector {
   private var found: [FolderFile] = []
   private var hasFileWithoutTime = false
   private var hasLooked = false
+  /// The monotonic time when folders are asked for their first minute again.
+  private var silenceAtMs = 0
   /// Whether this run has begun a batch.
   private var hasPublished = false
   package private(set) var totals = CollectTotals()
@@ -68,12 +72,13 @@ package final class Collector {
     report: @escaping (Event) -> Void
   ) throws {
     (self.rules, self.limits, self.folder, self.clock, self.report) = (rules, limits, folder, clock, report)
+    self.spool = DurableFile.resolved(spool.path)
     publisher = try CollectPublisher(folder, spool, keepsSources: rules.keepsSources, limits: limits)
     times = CaptureTimes(folder, options: options, limits: limits)
     let nowMs = clock()
     let held = publisher.held.all
     tree = FolderTree(
-      folder, rules, excluding: DurableFile.resolved(spool.path), held: Array(held.keys), limits: limits,
+      folder, rules, excluding: self.spool, held: Array(held.keys), limits: limits,
       watch: watch, nowMs: nowMs)
     sessions = SessionTable(rules, limits: limits)
     publishAtMs = nowMs
@@ -172,7 +177,7 @@ package final class Collector {
       let bad = error as? BadBatch
       let left = LeftFile(name: file.name, reason: bad?.cause ?? "\(error)", advice: bad?.advice)
       totals.left += 1
-      scan?.tally.note(left: left)
+      scan?.tally.note(withoutTime: left)
       report(.withoutTime(left, isFirst: !hasFileWithoutTime))
       hasFileWithoutTime = true
     }
@@ -184,7 +189,8 @@ package final class Collector {
   private func copy(of file: FolderFile, _ nowMs: Int) throws -> String? {
     var sources = SourceFolders(folder)
     let name = lastComponent(of: file.name)
-    guard let directory = try sources.directory(of: file) else { return nil }
+    // A folder that is gone, or cannot be read: its batch tells.
+    guard let directory = try? sources.directory(of: file) else { return "" }
     if let copy = try publisher.held.hold(file, named: name, in: directory) { return copy }
     if directory.sourceStamp(of: name) == file.stamp { return "" }
     tree.forget(file, nowMs: nowMs)
@@ -196,7 +202,7 @@ package final class Collector {
   private func give(_ captured: CapturedFile, _ nowMs: Int) throws -> Bool {
     let (session, fault) = sessions.session(of: captured.file)
     if let fault {
-      tree[FolderTree.folder(of: captured.file)]?.tally.note(left: fault)
+      tree[FolderTree.folder(of: captured.file)]?.tally.isReported = true
       report(.leftFolder(fault))
     }
     guard let session else {
@@ -263,14 +269,16 @@ package final class Collector {
 
   /// Reports folders with nothing that can be taken, and once the folders that are not looked at.
   private func lookForSilence(_ nowMs: Int) {
-    if !hasLooked, !rules.isRecursive, let top = tree[""], let folders = PictureFolders(in: folder, top.folders) {
+    if !hasLooked, !rules.isRecursive, let top = tree[""], let folders = PictureFolders(in: top, but: spool) {
       report(.notRecursive(folders))
     }
     hasLooked = true
+    guard nowMs >= silenceAtMs else { return }
+    silenceAtMs = nowMs + Self.shareMs
     for scan in tree.all where nowMs >= scan.silentAtMs ?? .max {
       // An empty folder is asked again.
       scan.silentAtMs = scan.count == 0 && !scan.below.isEmpty ? nowMs + rules.silenceMs : nil
-      guard let silent = SilentFolder(scan, times, rules, top: folder, limits: limits) else { continue }
+      guard let silent = SilentFolder(scan, times, rules, top: folder, spool: spool, limits: limits) else { continue }
       totals.silent += 1
       if totals.silent <= Self.silent { report(.silent(silent)) }
     }

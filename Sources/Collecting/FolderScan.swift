@@ -60,7 +60,7 @@ final class FolderScan {
   var isWatched = false
   /// The monotonic time of the next scan.
   var scanAtMs: Int
-  /// What became of the files.
+  /// The fates of the files.
   var tally = FolderTally()
   /// The monotonic time from which a folder with nothing that can be taken is reported; nil once it was asked.
   var silentAtMs: Int?
@@ -240,7 +240,10 @@ final class FolderScan {
       return nil
     }
     sight.isFound = isTaken(file)
-    guard !sight.isFound else { return nil }
+    guard !sight.isFound else {
+      tally.taken += 1
+      return nil
+    }
     guard let fault = fault(of: file, named: name, in: directory) else {
       sight.isFound = true
       countLost(name, sight.versions.add(found: changes))

@@ -20,12 +20,13 @@ final class HeldPictures {
   init(in home: String, _ journal: CollectJournal, limits: Limits) throws(DiskError) {
     (self.home, self.journal, self.limits) = (home, journal, limits)
     let listed = Set(journal.held.values)
+    // A name of a copy that was never made may be listed again after the next start.
+    next = listed.compactMap { Int($0.dropFirst(Self.prefix.count)) }.max() ?? 0
     var present: Set<String> = []
     for entry in try Directory(opening: home).entries() where entry.name.hasPrefix(Self.prefix) {
       if listed.contains(entry.name) { present.insert(entry.name) } else { unlink(home + "/" + entry.name) }
     }
     for (file, name) in journal.held where !present.contains(name) { journal.forget(held: file) }
-    next = present.compactMap { Int($0.dropFirst(Self.prefix.count)) }.max() ?? 0
   }
 
   /// The versions that have a copy, and the names of these.

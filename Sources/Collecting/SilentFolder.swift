@@ -4,16 +4,21 @@
 import FileSystem
 import FrameBatches
 
-/// What became of the files of a folder.
+/// The fates of the files of a folder.
 struct FolderTally {
   /// Files that went to a session.
   var taken = 0
   /// Files from before `--since`.
   var older = 0
-  /// The first file that was left, or the folder's own fault.
-  private(set) var first: LeftFile?
+  /// Whether the folder itself was reported.
+  var isReported = false
+  /// The first file that was left, and the first one whose name tells no time.
+  private(set) var left: LeftFile?
+  private(set) var withoutTime: LeftFile?
 
-  mutating func note(left file: LeftFile) { if first == nil { first = file } }
+  mutating func note(left file: LeftFile) { if left == nil { left = file } }
+
+  mutating func note(withoutTime file: LeftFile) { if withoutTime == nil { withoutTime = file } }
 }
 
 /// A folder with nothing that can be taken.
@@ -28,18 +33,23 @@ package struct SilentFolder: Sendable {
   private static let examples = 64
 
   /// - Returns: nil for a folder of which something was taken, or of which batches of an earlier run have all.
-  init?(_ scan: FolderScan, _ times: CaptureTimes, _ rules: CollectRules, top: String, limits: Limits) {
-    guard scan.tally.taken == 0 else { return nil }
+  init?(
+    _ scan: FolderScan, _ times: CaptureTimes, _ rules: CollectRules, top: String, spool: String, limits: Limits
+  ) {
+    guard scan.tally.taken == 0, !scan.tally.isReported else { return nil }
     path = scan.path
     files = scan.count + scan.ignored.count
-    if let left = scan.tally.first ?? scan.incomplete {
+    if let left = scan.tally.withoutTime ?? scan.tally.left ?? scan.incomplete {
       reason = "\(lastComponent(of: left.name)): \(left.reason)"
-      advice = Self.option(for: scan.examples(Self.examples), times, top: top, limits: limits) ?? left.advice
+      let option =
+        scan.tally.withoutTime == nil
+        ? nil : Self.option(for: scan.examples(Self.examples), times, top: top, limits: limits)
+      advice = option ?? left.advice
     } else if scan.tally.older > 0 {
       (reason, advice) = ("all are older than --since", "start it with an earlier --since to collect them")
     } else if scan.count > 0 {
       return nil
-    } else if let below = rules.isRecursive ? nil : PictureFolders(in: scan.path, scan.folders) {
+    } else if let below = rules.isRecursive ? nil : PictureFolders(in: scan, but: spool) {
       (reason, advice) = (below.description, "make a session of each folder with --recursive")
     } else if scan.ignored.count > 0 {
       reason = "\(scan.ignored.example): the names of unfinished and hidden files are left"
@@ -87,15 +97,16 @@ package struct PictureFolders: CustomStringConvertible {
   /// Folders that are looked at, entries of each, and levels.
   private static let (mostFolders, mostEntries, deepest) = (256, 256, 5)
 
-  /// - Parameters:
-  ///   - folders: the names of the folders in it.
-  /// - Returns: nil if none of the first ones has a picture.
-  init?(in top: String, _ folders: [String]) {
-    var rest = folders[...]
+  /// - Parameter excluded: the path of a folder that is not looked at.
+  /// - Returns: nil if none of the first folders has a picture.
+  init?(in scan: FolderScan, but excluded: String) {
+    let top = scan.path
+    var rest = scan.folders[...]
     var looked = 0
     var found: [String] = []
     while looked < Self.mostFolders, let below = rest.popFirst() {
       looked += 1
+      guard top + "/" + below != excluded else { continue }
       guard
         let entries = try? Directory(opening: top + "/" + below, followingLinks: false).entries(limit: Self.mostEntries)
       else { continue }

@@ -17,18 +17,20 @@ struct VersionCount {
   private var announced = 0
   private var seen = 0
   private var reported = 0
+  /// Versions that were seen, with those that were replaced before they were copied.
+  private var found = 0
 
   /// Whether more than one version was seen.
-  var isRewritten: Bool { seen > 1 }
+  var isRewritten: Bool { found > 1 }
 
   /// Counts a version that was seen.
   ///
   /// - Parameter changes: the events since the last look; nil if a scan saw it, after its events, if there were any.
   /// - Returns: the versions that were lost, and are not reported yet.
   mutating func add(found changes: FileChanges?) -> Int {
-    announced += changes?.count ?? 1
+    announced = found == 0 ? max(1, changes?.moved ?? 1) : announced + (changes?.count ?? 1)
     seen += 1
-    if seen == 1 { announced = max(1, changes?.moved ?? 1) }
+    found += 1
     return takeLost()
   }
 
@@ -36,7 +38,7 @@ struct VersionCount {
   ///
   /// - Returns: the versions that were lost, and are not reported yet.
   mutating func add(unseen changes: FileChanges) -> Int {
-    if seen > 0 { announced += isRewritten ? changes.count : changes.moved }
+    if found > 0 { announced += isRewritten ? changes.count : changes.moved }
     return takeLost()
   }
 

@@ -29,7 +29,7 @@ struct SpoolBatchRemoval {
   func removeAll() -> BatchRemovals {
     let steps: [() throws -> BatchRemovals] = [
       removeClaimsOfDeadWorkers, waitForWorkers, { try removeAll(in: spool.incoming) },
-      { try removeAll(in: spool.temporary) }, removeDraftsOfCollectors,
+      { try removeAll(in: spool.temporary) }, removeDraftsOfCollectors, removePictures,
       { try removeAll(in: spool.done) { $0.sessions.contains(where: deleted.contains) } }, removeQuarantined,
       emptyTrash,
     ]
@@ -101,6 +101,17 @@ struct SpoolBatchRemoval {
       folder in
       // Beside the drafts there is a journal with file names.
       try removeAll(in: spool.collectors + "/" + folder.name, directoriesOnly: true)
+    }
+  }
+
+  /// Removes the pictures that came over HTTP, and that no batch has yet.
+  private func removePictures() -> BatchRemovals {
+    .of(deleted.sorted { $0.description < $1.description }) { session in
+      let path = spool.pictures + "/\(session)"
+      guard try DurableFile.isThere(path) else { return BatchRemovals() }
+      let files = FileCount(of: path)
+      try DurableFile.removeTree(spool.hide(path))
+      return BatchRemovals(removed: "ingest/\(session)", NamedSessions([session], isCertain: true), files)
     }
   }
 

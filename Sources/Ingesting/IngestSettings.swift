@@ -10,8 +10,8 @@ package struct IngestSettings: Sendable {
   package var minFree = 0
   /// Batches that may wait for a worker.
   package var backlog = 10_000
-  /// Bodies at once; further ones are refused.
-  package var bodies = 256
+  /// Bodies at once; further ones are refused. The server closes slow ones before there are so many.
+  package var bodies = 384
 
   package init() {}
 

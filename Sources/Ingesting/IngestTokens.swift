@@ -3,6 +3,7 @@
 import FileSystem
 import FrameBatches
 import Glibc
+import Logging
 import Synchronization
 
 /// A client that may write.
@@ -39,14 +40,15 @@ package final class IngestTokens: Sendable {
     entries = Mutex(try Self.read(path, key: key))
   }
 
-  /// Reads the file again.
-  ///
-  /// - Returns: the number of producers.
-  /// - Throws: ``UnusableTokens``, ``DiskError``; then the tokens stay as they were.
-  package func reload() throws -> Int {
-    let read = try Self.read(path, key: key)
-    entries.withLock { $0 = read }
-    return read.count
+  /// Reads the file again. If that fails, the tokens stay as they were.
+  package func reload(_ logger: Logger) {
+    do {
+      let read = try Self.read(path, key: key)
+      entries.withLock { $0 = read }
+      logger.notice("tokens.reloaded", metadata: ["producers": .stringConvertible(read.count)])
+    } catch {
+      logger.error("tokens.kept", metadata: ["error": "\(error)"])
+    }
   }
 
   /// The producer with a token. The time for it is the same for all tokens of a length.
@@ -81,8 +83,8 @@ package final class IngestTokens: Sendable {
       throw unusable("not UTF-8", "write names and tokens in ASCII")
     }
     var entries: [Entry] = []
-    for (index, line) in text.split(separator: "\n", omittingEmptySubsequences: false).enumerated() {
-      let words = line.split { $0 == " " || $0 == "\t" || $0 == "\r" }.map(String.init)
+    for (index, line) in text.split(omittingEmptySubsequences: false, whereSeparator: \.isNewline).enumerated() {
+      let words = line.split { $0 == " " || $0 == "\t" }.map(String.init)
       guard let name = words.first, !name.hasPrefix("#") else { continue }
       // The message shows no word of the line: any of them may be a token.
       func wrong(_ cause: String) -> UnusableTokens {

@@ -51,7 +51,9 @@ struct PictureCut: Equatable {
     }
     if holdsNewest && taken.endIndex == waiting.endIndex && late.isEmpty { taken = taken.dropLast() }
     guard let last = taken.last else { return nil }
-    let nextMs = taken.endIndex < waiting.endIndex ? waiting[taken.endIndex] : nil
+    // A late picture is held until the next late one: the others are of another time.
+    let end = late.isEmpty ? waiting.endIndex : late.endIndex
+    let nextMs = taken.endIndex < end ? waiting[taken.endIndex] : nil
     let isNear = nextMs.map { $0 - last <= jumpMs } ?? false
     let known = taken + (isNear ? [nextMs ?? last] : [])
     let intervalMs =

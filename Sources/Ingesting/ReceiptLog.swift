@@ -40,9 +40,7 @@ package struct ReceiptLog: Sendable {
   ///
   /// - Throws: ``DiskError`` with `EWOULDBLOCK` if another process holds the shard for long.
   package func withShard<R>(of name: String, _ body: (Shard) throws -> R) throws -> R {
-    let hash = SHA256.hex(of: Array(name.utf8)).prefix(4)
-    let number = (Int(hash, radix: 16) ?? 0) % Self.shards
-    let path = directory + "/" + String(number + Self.shards, radix: 16).dropFirst()
+    let path = path(ofShard: Int(SHA256.hex(of: Array(name.utf8)).prefix(4), radix: 16) ?? 0)
     let untilMs = MonotonicClock.milliseconds() + Self.patienceMs
     while true {
       let shard = Shard(try LineFile(opening: path))
@@ -50,6 +48,11 @@ package struct ReceiptLog: Sendable {
       guard MonotonicClock.milliseconds() < untilMs else { throw DiskError("flock", path, code: EWOULDBLOCK) }
       usleep(2_000)
     }
+  }
+
+  /// The path of a shard: three hexadecimal digits.
+  private func path(ofShard number: Int) -> String {
+    directory + "/" + String(0x1000 + number % Self.shards, radix: 16).dropFirst()
   }
 
   /// A file of receipts, locked until the last reference goes.
@@ -113,8 +116,7 @@ package struct ReceiptLog: Sendable {
   ///
   /// - Parameter number: of the call.
   package func sweep(_ number: Int) throws {
-    let name = String(number % Self.shards + Self.shards, radix: 16).dropFirst()
-    let path = directory + "/" + name
+    let path = path(ofShard: number)
     guard try DurableFile.isThere(path) else { return }
     let shard = Shard(try LineFile(opening: path))
     if try shard.lock() { try shard.forget(beforeMs: WallClock.nowMs - Self.ageMs) }

@@ -28,6 +28,8 @@ import Testing
 
   @Test func journalListsUnfinishedBatchesCollectedFilesAndOpenSessions() throws {
     var journal = try CollectJournal(path)
+    // An empty mount point: the files come back.
+    let folder = try scratch.directory("folder")
     let (first, second) = (Self.record("a"), Self.record("b"))
     try journal.append([.batch(first)])
     try journal.append([.done("a", kept: first.files)])
@@ -37,7 +39,7 @@ import Testing
       #expect(journal.unfinished == [second])
       #expect(journal.taken == Dictionary(uniqueKeysWithValues: first.files.map { ($0.name, $0.stamp) }))
       #expect(journal.sessions == [Self.group: first.session])
-      try journal.compact(in: Directory(opening: scratch.path))
+      try journal.compact(in: Directory(opening: folder))
     }
     try journal.append([.batch(Self.record("b", isFinal: true))])
     #expect(try CollectJournal(path).sessions.isEmpty)

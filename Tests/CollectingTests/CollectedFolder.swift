@@ -37,8 +37,8 @@ final class CollectedFolder {
   /// Renames a new file to a name that may be taken, as recorders do.
   func replace(_ name: String, with text: String, capturedMs: Int64) throws {
     try add(".new", Self.image(text))
-    try FileManager.default.setAttributes(
-      [.modificationDate: Date(timeIntervalSince1970: Double(capturedMs) / 1_000)], ofItemAtPath: folder + "/.new")
+    let time = timespec(tv_sec: Int(capturedMs / 1_000), tv_nsec: Int(capturedMs % 1_000) * 1_000_000)
+    guard utimensat(AT_FDCWD, folder + "/.new", [time, time], 0) == 0 else { throw DiskError("utimensat", name) }
     if name.contains("/") { _ = try scratch.directory("shots/" + DurableFile.parentDirectory(of: name)) }
     guard rename(folder + "/.new", folder + "/" + name) == 0 else { throw DiskError("rename", name) }
   }

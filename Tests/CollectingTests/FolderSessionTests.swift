@@ -158,12 +158,14 @@ import Testing
 
   @Test func picturesOfTwoDaysWithOneNameAreInOneBatch() throws {
     folder.options.times = .modified
-    for (day, second) in [("2026-01-08", 0), ("2026-01-09", 1)] as [(String, Int64)] {
-      try folder.replace("a/\(day)/shot.jpg", with: day, capturedMs: Self.startMs + second * 1_000)
+    for day in 0..<3 as Range<Int64> {
+      try folder.replace("a/2026-01-1\(day)/shot.jpg", with: "\(day)", capturedMs: Self.startMs + day * 1_000)
     }
     try folder.pass(seconds: 70)
-    #expect(try sessions() == ["a": [0, 1]])
-    #expect(try folder.contents() == [CollectedFolder.image("2026-01-08"): 1, CollectedFolder.image("2026-01-09"): 1])
+    #expect(try sessions() == ["a": [0, 1, 2]])
+    #expect(try folder.batches().map(\.times.count) == [2, 1])
+    #expect(
+      try folder.contents() == Dictionary(uniqueKeysWithValues: (0..<3).map { (CollectedFolder.image("\($0)"), 1) }))
   }
 
   @Test func datesInFoldersAreReadByAPattern() throws {

@@ -73,8 +73,7 @@ import Testing
     let silent = try report()
     #expect(silent.files == 1 && silent.reason.hasPrefix("\(Self.startMs).jpg.part: "))
     for (sinceMs, reason) in [(Self.startMs + 1, "all are older than --since"), (nil, "no file came")] {
-      let other = SilentFolderTests.self
-      let test = try other.init()
+      let test = try SilentFolderTests()
       test.folder.rules.sinceMs = sinceMs
       if sinceMs != nil { try test.folder.add(captures: Self.startMs) }
       let silent = try test.report()

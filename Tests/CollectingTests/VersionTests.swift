@@ -78,10 +78,23 @@ import Testing
     try expectOnce(Array(0..<100))
   }
 
+  @Test func lineInTheJournalWithoutACopyIsForgotten() throws {
+    let home = try folder.spool.collectors + "/" + names(in: folder.spool.collectors)[0]
+    try write(0...1)
+    // As after a kill between the line in the journal and the copy.
+    #expect(unlink(home + "/held-2") == 0)
+    try folder.start()
+    try write(2...3)
+    try folder.start()
+    try folder.pass(seconds: 70)
+    try expectOnce([0, 2, 3])
+  }
+
   @Test func versionsAreSeenByScansAlone() throws {
     for version in 0..<8 {
       try write(version...version, seen: false)
-      for _ in 0..<12 {
+      // Two scans see a new name. From the second version on, its name is looked at more often.
+      for _ in 0..<(version == 0 ? 20 : 12) {
         folder.nowMs += 250
         try folder.collector?.step()
       }

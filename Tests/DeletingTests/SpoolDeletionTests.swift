@@ -50,6 +50,18 @@ import Testing
     queue.leave()
   }
 
+  @Test func picturesThatNoBatchHasAreRemoved() throws {
+    for session in ["walk", "other"] {
+      _ = try scratch.directory("spool/ingest/\(session)/.draft")
+      try scratch.file("spool/ingest/\(session)/1767859512340.jpg", try Fixture("exact-1fps").bytes("0000.jpg"))
+      try scratch.file("spool/ingest/\(session)/.draft/1767859511340.jpg", try Fixture("exact-1fps").bytes("0001.jpg"))
+    }
+    let run = try delete(waitMs: 0)
+    #expect(run.failures.isEmpty && run.reports[id]?.batches == ["ingest/walk"])
+    #expect(try names(in: spool.pictures) == ["other"] && names(in: spool.trash) == [])
+    #expect(DurableFile.exists(spool.pictures + "/other/1767859512340.jpg"))
+  }
+
   /// The worker had looked before the tombstone was there, and quarantines or keeps the batch afterwards.
   @Test(arguments: [false, true]) func deletionWaitsForHeldBatchAndFindsItWhereItWent(isKept: Bool) throws {
     let own = try claim("walk@1")

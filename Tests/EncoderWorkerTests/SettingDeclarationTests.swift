@@ -25,7 +25,7 @@ import Testing
     "encode": capture.union(encoding).union(["output", "sentry"]),
     "inspect": capture.union(encoding),
     "enqueue": capture.union(remote).union(["spool", "limit"]),
-    "collect": capture.union(log).union(["spool", "every", "idle", "keep"]),
+    "collect": capture.union(log).union(["spool", "every", "idle", "keep", "recursive", "session-every"]),
     "stitch": sandbox.union(["gaps"]),
     "frame": sandbox,
     "sheet": sandbox.union(["columns", "width"]),

@@ -180,7 +180,7 @@ import Testing
     #expect(try read(path + "/../2026-11-25/.", "{session}/*").session.description == "KIOSK7")
     // A worker gives the name, and where it keeps the batch does not matter.
     #expect(try read(path, "{session}-{part}", named: "s01-3").session.description == "s01")
-    #expect(try read(path, "{session}/{part}", named: "lobby/3.tar").session.description == "lobby")
+    #expect(try read(path, "{session}/{part}", named: "lobby/3").session.description == "lobby")
     let bare = try read(path, "{session}/*", named: "day")
     #expect(bare.session.description == "day" && bare.warnings.count == 1)
   }

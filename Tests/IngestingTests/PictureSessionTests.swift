@@ -114,12 +114,12 @@ import WorkQueues
 
   @Test func memoryOfPicturesIsBounded() throws {
     let session = try open()
-    for round in 0..<90 {
+    for round in 0..<75 {
       for number in 0..<60 { _ = try add(Int64(60 * round + number), to: session) }
       _ = try session.cut(isClosing: true)
     }
     #expect(try DurableFile.size(of: path + "/.taken") < 1 << 20)
-    #expect(try add(5_399, to: session) == .known)
+    #expect(try add(4_499, to: session) == .known)
     #expect(try add(0, to: session) == .taken)
   }
 

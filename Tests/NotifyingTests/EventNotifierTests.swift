@@ -44,7 +44,8 @@ private final class ScriptedReceiver: EventReceiver {
   private func batch(_ name: String) -> FinishedBatch {
     let claim = Claim(id: name, name: name, attempt: 1, failures: 0)
     return FinishedBatch(
-      claim: claim, ending: .quarantine(BadBatch("read", name, "test", advice: "none")), facts: BatchFacts(of: claim))
+      claim: claim, ending: .quarantine(BadBatch("read", name, "test", advice: "none")),
+      facts: BatchFacts(of: claim, InputOptions()))
   }
 
   private func add(_ names: [String], to notifier: EventNotifier<FinishedBatch>) {

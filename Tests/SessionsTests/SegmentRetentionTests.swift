@@ -156,7 +156,6 @@ import Testing
     try retain(seconds: 10, at: 32)
     let record = try #require(try session.retention())
     #expect(record.startMs == start(20) && record.segments == 4 && !record.isRemoving)
-    let done = try snapshot(of: path)
     // Everything is as before the removal, but for the record.
     for (name, file) in whole {
       try Data(file.bytes).write(to: URL(fileURLWithPath: path + "/" + name))
@@ -178,7 +177,6 @@ import Testing
     try requireRight()
     #expect(try session.retention() == record)
     #expect(try names(in: path).filter { $0.hasPrefix("segment-") }.count == 10)
-    #expect(done.count < whole.count + 2)
     #expect(!FileManager.default.fileExists(atPath: package.output + "/.behind/walk"))
   }
 
@@ -187,7 +185,6 @@ import Testing
     try package.publish(0..<30, views)
     // Another session begins in the middle of the first.
     let other = SessionDirectory(output: package.output, session: try #require(SessionID("other")))
-    try FileManager.default.createDirectory(atPath: other.path, withIntermediateDirectories: true)
     let staging = try package.staging()
     let batch = try package.batch(13..<33)
     let path = package.scratch.path("other@1")
@@ -228,6 +225,11 @@ import Testing
     #expect(try retain(seconds: 5, at: 100).segments == 5)
   }
 
+  /// The updates of views that failed, but for those of a session that another thread holds: they are tried again.
+  private static func failures(of views: SessionViews, _ staging: Staging) -> [String] {
+    views.flushPending(staging).filter { !($0.error is SessionHeld) }.map { "\($0)" }
+  }
+
   /// Two publishers, and two removals with other limits, at once.
   @Test(arguments: 1...Extent.of(2, full: 12))
   func publicationsAndRemovalsAtOnceEndAsARebuild(seed: Int) throws {
@@ -250,7 +252,7 @@ import Testing
           }) {
             let receipts = try encoder.publish(paths[number])
             published.withLock { $0 += receipts }
-            failures.withLock { list in list += views.flushPending(staging).map { "\($0)" } }
+            failures.withLock { list in list += Self.failures(of: views, staging) }
           }
           staging.remove()
         } catch {
@@ -276,6 +278,8 @@ import Testing
     threads.join()
     next.withLock { $0.isDone = true }
     removing.join()
+    // Some segments are removed, however seldom the others had a turn.
+    try retain(seconds: 100, at: 10 * batches, views)
     #expect(failures.withLock { $0 } == [])
     let staging = try package.staging()
     #expect(views.flushPending(staging, all: true).isEmpty)

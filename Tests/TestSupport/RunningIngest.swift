@@ -39,6 +39,9 @@ public final class RunningIngest {
   /// All that the worker has written to standard error.
   public var log: String { (try? String(contentsOfFile: scratch.path("log"), encoding: .utf8)) ?? "" }
 
+  /// Whether a signal has ended the worker.
+  public var wasKilled: Bool { !process.isRunning && process.terminationReason == .uncaughtSignal }
+
   public func signal(_ number: Int32) { Foundation.kill(process.processIdentifier, number) }
 
   public func kill() {

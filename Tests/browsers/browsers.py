@@ -243,11 +243,11 @@ PLAY = """
     video.src = file;"""
 
 
-def number(browser):
+def number(browser, selector="video, img"):
     """Reads the painted number from a screenshot of the picture."""
     box = browser.run("""
-        const {left, top, width, height} = document.querySelector('video, img').getBoundingClientRect();
-        return [left, top, width, height];""")
+        const {left, top, width, height} = document.querySelector(arguments[0]).getBoundingClientRect();
+        return [left, top, width, height];""", selector)
     left, top, width, height = box
     picture = browser.screenshot()
     result = 0
@@ -405,6 +405,58 @@ def check_page(browser, spans, url):
     return loads, len(spans), steps, count, most, bad
 
 
+def check_controls(browser, spans, url):
+    """Uses the preview and the jump of the player page, and steps through two sessions side by side."""
+    good, count, bad = 0, 0, []
+
+    def when(condition):
+        """Waits until a JavaScript expression is true. Returns whether it is."""
+        deadline = time.monotonic() + 12
+        while not (held := browser.run(f"return Boolean({condition})")) and time.monotonic() < deadline:
+            time.sleep(0.05)
+        time.sleep(0.1)
+        return held
+
+    def judge(what, is_good):
+        nonlocal good, count
+        count += 1
+        good += is_good
+        if not is_good:
+            bad.append(what)
+
+    first, other = "regular-1", "jittered-1"
+    ready = "document.documentElement.dataset.picture === 'ready'"
+    browser.open(f"{url}/sessions/{first}/")
+    when(ready)
+    browser.run("""
+        const map = document.getElementById('map');
+        const {left, top, width} = map.getBoundingClientRect();
+        map.dispatchEvent(new PointerEvent('pointermove', {bubbles: true, clientX: left + width / 2, clientY: top + 40}));""")
+    judge("no preview", when("!document.getElementById('preview').hidden"))
+    for index in (2, 7, 11):
+        browser.run("""
+            const input = document.getElementById('jump-time');
+            input.value = new Date(arguments[0] - new Date(arguments[0]).getTimezoneOffset() * 60000).toISOString().slice(0, 23);
+            input.form.requestSubmit();
+            document.activeElement.blur();""", START + spans[first][index][1] + 10)
+        held = when(f"{ready} && document.documentElement.dataset.frame === '{index}'")
+        judge(f"the jump to frame {index}", held and number(browser) == spans[first][index][0])
+    browser.open(f"{url}/compare?a={first}&b={other}")
+    panes = "[...document.querySelectorAll('.pane')]"
+    shown = f"{panes}.length === 2 && {panes}.every(pane => pane.dataset.picture === 'ready')"
+    when(shown)
+    for step in range(12):
+        browser.run("""document.activeElement.dispatchEvent(
+            new KeyboardEvent('keydown', {key: 'ArrowRight', bubbles: true, cancelable: true}));""")
+        time.sleep(0.1)
+        held = when(shown)
+        frames = browser.run(f"return {panes}.map(pane => Number(pane.dataset.frame))")
+        seen = [number(browser, f".pane:nth-child({pane}) video") for pane in (1, 2)]
+        wanted = [spans[session][frame][0] for session, frame in zip((first, other), frames)]
+        judge(f"step {step + 1} side by side: {seen} instead of {wanted}", held and seen == wanted)
+    return good, count, bad
+
+
 def check_colours(browser, pictures, server):
     """Shows pictures as films and compares the screenshots with them: the mean error, and the error of black and of
     white."""
@@ -545,6 +597,9 @@ def judge(browser, files, spans, cut, moving, names, server, url):
     column["Player page: steps that show the capture"] = f"{steps} of {count}"
     column["Player page: most fetches of a file"] = str(most)
     faults += bad + ([f"{most} fetches of a file"] if most > 3 else [])
+    good, count, bad = check_controls(browser, spans, url)
+    column["Preview, jumps, and steps of two sessions side by side"] = f"{good} of {count}"
+    faults += bad
     errors = check_colours(browser, names, server)
     limit = 3 if browser.name == "WebKitGTK" else 2
     stock = errors.pop("bars-stock")

@@ -7,7 +7,9 @@ import Foundation
 
 @main struct SendBatch {
   static func main() async throws {
-    let (file, address) = (URL(fileURLWithPath: CommandLine.arguments[1]), URL(string: CommandLine.arguments[2])!)
+    let words = CommandLine.arguments
+    guard words.count == 3, let address = URL(string: words[2]) else { return fail("SendBatch FILE URL") }
+    let file = URL(fileURLWithPath: words[1])
     var request = URLRequest(url: address)
     request.httpMethod = "PUT"
     request.setValue("application/octet-stream", forHTTPHeaderField: "Content-Type")
@@ -22,11 +24,16 @@ import Foundation
       {
         let text = String(decoding: body, as: UTF8.self)
         if [200, 201].contains(http.statusCode) { return print(http.statusCode, text, terminator: "") }
-        guard [408, 429, 503].contains(http.statusCode) else { fatalError("\(http.statusCode): \(text)") }
+        guard [408, 429, 503].contains(http.statusCode) else { return fail("\(http.statusCode): \(text)") }
         pause = http.value(forHTTPHeaderField: "Retry-After").flatMap { Int($0) } ?? 1
       }
       try await Task.sleep(nanoseconds: UInt64(pause) * 1_000_000_000)
     }
-    fatalError("no answer")
+    fail("no answer")
+  }
+
+  static func fail(_ reason: String) {
+    FileHandle.standardError.write(Data("\(reason)\n".utf8))
+    exit(1)
   }
 }

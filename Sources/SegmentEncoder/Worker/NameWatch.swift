@@ -19,6 +19,6 @@ final class NameWatch: Sendable {
       if advice == nil { names = known }
       return advice
     }
-    if let advice { logger.warning("sessions.unjoined", metadata: ["advice": "\(advice)"]) }
+    if let advice { logger.warning("session.unjoined", metadata: ["advice": "\(advice)"]) }
   }
 }

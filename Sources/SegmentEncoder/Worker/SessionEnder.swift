@@ -66,7 +66,7 @@ final class SessionEnder: Sendable {
       let found = try searches && quietMs != nil ? requestEndsOfQuietSessions() : 0
       return try looks || found > 0 ? performRequests(tell) : 0
     } catch {
-      logger.error("session.end.failed", metadata: ["error": "\(error)"])
+      logger.error("session.failed", metadata: ["error": "\(error)"])
       return 0
     }
   }
@@ -112,7 +112,7 @@ final class SessionEnder: Sendable {
       } catch {
         isWaiting = true
         if error is Cancelled { continue }
-        logger.error("session.end.failed", metadata: ["session": "\(session)", "error": "\(error)"])
+        logger.error("session.failed", metadata: ["session": "\(session)", "error": "\(error)"])
       }
     }
     state.withLock { $0.isWaiting = isWaiting }
@@ -184,7 +184,7 @@ extension Worker {
     } catch {
       // The event is sent again.
       logger.error(
-        "session.end.failed", metadata: ["session": "\(held.request.session)", "error": "\(error)"])
+        "session.failed", metadata: ["session": "\(held.request.session)", "error": "\(error)"])
     }
   }
 }

@@ -294,12 +294,3 @@ package final class Worker: Sendable {
       receipt.duplicate ? "batch.duplicate" : "batch.published", metadata: metadata.merging(counts) { $1 })
   }
 }
-
-extension BadBatch {
-  /// A batch that may have killed its workers.
-  fileprivate init(fatal claim: Claim) {
-    self.init(
-      "encode", claim.name, "\(Claim.attempts) workers died while they worked on it",
-      advice: "report this error with the batch")
-  }
-}

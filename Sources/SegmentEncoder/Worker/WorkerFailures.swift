@@ -29,3 +29,12 @@ struct LowDiskSpace: Error, CustomStringConvertible {
 struct WorkerEvicted: Error, CustomStringConvertible {
   var description: String { "another process took this worker for dead and removed its directory; start it again" }
 }
+
+extension BadBatch {
+  /// A batch that may have killed its workers.
+  init(fatal claim: Claim) {
+    self.init(
+      "encode", claim.name, "\(Claim.attempts) workers died while they worked on it",
+      advice: "report this error with the batch")
+  }
+}

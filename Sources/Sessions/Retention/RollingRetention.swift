@@ -66,7 +66,9 @@ package struct RollingRetention: Sendable {
   package func run(nowMs: Int64, isDryRun: Bool = false) -> RetentionReport {
     var report = RetentionReport()
     do {
-      let sessions = try self.sessions(isDryRun)
+      let entries = try Directory.entries(ifAt: output).filter { $0.kind == .directory }
+      let sessions = entries.compactMap { SessionID($0.name) }
+      if !isDryRun && !limits.isEmpty { removeHidden(among: entries, &report) }
       let age = limits.ageMs.map { RemovalRule.ended(byMs: nowMs - $0, idleSinceMs: nowMs - $0) }
       for session in sessions where shouldContinue() { perform(age, on: session, isDryRun, &report) }
       if let maximum = limits.maximumBytes, shouldContinue() {
@@ -82,16 +84,17 @@ package struct RollingRetention: Sendable {
     return report
   }
 
-  /// Returns the sessions of the output, and removes those that are on their way out.
-  private func sessions(_ isDryRun: Bool) throws -> [SessionID] {
-    var sessions: [SessionID] = []
-    for entry in try Directory.entries(ifAt: output) where entry.kind == .directory {
-      if let session = SessionID(entry.name) { sessions.append(session) }
-      if !isDryRun && !limits.isEmpty && SessionDirectory.isHidden(entry.name) {
+  /// Removes the sessions that are on their way out.
+  private func removeHidden(among entries: [Directory.Entry], _ report: inout RetentionReport) {
+    for entry in entries where SessionDirectory.isHidden(entry.name) {
+      do {
         try SegmentRemoval.removeTree(output + "/" + entry.name, cancellation)
+      } catch is Cancelled {
+        return
+      } catch {
+        report.failures.append(error)
       }
     }
-    return sessions
   }
 
   private var cancellation: Cancellation { Cancellation { [shouldContinue] in !shouldContinue() } }

@@ -8,6 +8,8 @@
 //   index/SESSION/head.json      the published segments of a session, or its tombstone
 //   notifications/KEY.json       events that their receiver has refused
 //   output/SESSION/…             published sessions
+//   ending/SESSION               sessions that are to end, or whose end is not told to all yet
+//   open/SESSION                 sessions that may still go on, for workers that end quiet ones
 
 import FileSystem
 import FrameBatches

@@ -13,7 +13,7 @@ struct CollectCommand: ReportingCommand {
     commandName: "collect",
     abstract: "Watch folders of loose screenshots and make batches of them.",
     discussion: """
-      Takes each image file that is complete, and makes a batch of them every few seconds in SPOOL/incoming. Removes the files then, or remembers them with --keep. Each picture is in exactly one batch, even if collect is killed. A session ends after --idle seconds without a picture. Capture times come from the names of the files, or with --times mtime from their modification times: then a name may be written again and again, and each version is a picture. With --recursive each folder below DIR is a session, called after its path; folders of dates, as 2026-11-25, belong to the folder above. SIGTERM or SIGINT: all complete pictures go into batches.
+      Takes each image file that is complete, and makes a batch of them every few seconds in SPOOL/incoming. Removes the files then, or remembers them with --keep. Each picture is in exactly one batch, even if collect is killed. A session ends after --idle seconds without a picture. Capture times come from the names of the files, or with --times mtime from their modification times. Then a name may be written again and again: each version is a picture. With --recursive each folder below DIR is a session, called after its path; folders of dates, as 2026-11-25, belong to the folder above. SIGTERM or SIGINT: all complete pictures go into batches.
       """)
 
   @Argument(help: ArgumentHelp("The folder to watch.", valueName: "dir"), completion: .directory)
@@ -126,11 +126,14 @@ struct CollectCommand: ReportingCommand {
   private func sinceMs() throws -> Int64? {
     guard let since else { return nil }
     if let age = try? Age(since) { return WallClock.nowMs - age.ms }
-    guard case .unixMs(let ms)? = SessionInstant(since) else {
+    switch SessionInstant(since) {
+    case .unixMs(let ms): return ms
+    case .afterStartMs:
+      throw ValidationError("--since: '\(since.shortened(to: 40))' has no session to start from; write an age: 2h")
+    case nil:
       throw ValidationError(
         "--since: '\(since.shortened(to: 40))' is \(SessionInstant.fault(of: since)), or an age: 2h")
     }
-    return ms
   }
 
   /// Collects until a stop request. A failure of the disk is a pause.

@@ -147,11 +147,7 @@ struct IngestListener {
           if errno == EINTR { continue }
           return
         }
-        do {
-          logger.notice("tokens.reloaded", metadata: ["producers": .stringConvertible(try tokens.reload())])
-        } catch {
-          logger.error("tokens.kept", metadata: ["error": "\(error)"])
-        }
+        tokens.reload(logger)
       }
     }
   }

@@ -10,7 +10,7 @@ struct PruneCommand: ReportingCommand {
     commandName: "prune",
     abstract: "Remove leftovers of dead workers, and what is too old or too large.",
     discussion: """
-      Removes directories of dead workers, drafts, videos without a manifest and reasons without a batch. With --done, --quarantine or --sessions, it also removes batches and sessions that are older than an age: 30m, 12h, 7d, 4w. With --segments or --max-bytes, it removes the first segments of sessions that go on; a session without a publication for that age, or for a day with --max-bytes, goes as a whole. It never removes batches that wait or are claimed. It may run beside workers, and first watches workers of other hosts for a lease.
+      Removes directories of dead workers, drafts, videos without a manifest and reasons without a batch. With --done, --quarantine or --sessions, it also removes batches and sessions that are older than an age: 30m, 12h, 7d, 4w. With --segments or --max-bytes, it removes the first segments of sessions that go on. A session without a publication for that age goes as a whole; with --max-bytes, after a day. It never removes batches that wait or are claimed. It may run beside workers, and first watches workers of other hosts for a lease.
       """)
 
   @OptionGroup var directories: SpoolOptions

@@ -21,7 +21,8 @@ import Testing
     }
     // The unprivileged user can reach this copy.
     let worker = spool.scratch.path("encoder-worker")
-    try FileManager.default.copyItem(atPath: EncoderWorker.path, toPath: worker)
+    // Not in this process: another test that starts a program meanwhile would inherit the open copy.
+    try Tool.output("cp", [EncoderWorker.path, worker])
     for directory in ["spool", "spool/incoming", "spool/tmp", "spool/incoming/walk"] {
       try FileManager.default.setAttributes([.posixPermissions: 0o777], ofItemAtPath: spool.scratch.path(directory))
     }

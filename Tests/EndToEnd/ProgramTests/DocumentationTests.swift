@@ -197,21 +197,26 @@ import Testing
       let served = try found("^# TYPE ([a-z_]+)", in: server.get("/metrics").text)
       #expect(try named(arguments[0]).symmetricDifference(served).sorted() == [])
     }
-    #expect(try found("\\b(encoder_worker_[a-z_]+)").isSubset(of: named("run").union(named("serve"))))
+    let ingest = try RunningIngest(["--spool", spool.path])
+    let served = try found("^# TYPE ([a-z_]+)", in: ingest.send("GET", "/metrics").text)
+    #expect(try named("run `--ingest`").symmetricDifference(served).sorted() == [])
+    let all = try named("run").union(named("serve")).union(named("run `--ingest`"))
+    #expect(try found("\\b(encoder_worker_[a-z_]+)").isSubset(of: all))
   }
 
   @Test func logEventTableMatchesTheLogEvents() throws {
     let events = try table("event", of: "docs/operations.md").reduce(into: Set<String>()) {
       $0.formUnion(try found("^`([a-z.]+)`", in: $1[0]))
     }
-    let places = ["SegmentEncoder/Worker", "Notifying", "encoder-worker/Worker"]
+    let places = ["SegmentEncoder/Worker", "Notifying", "Ingesting", "encoder-worker/Worker"]
     let logged = try places.reduce(into: Set<String>()) { logged, place in
       let folder = Fixture.root.appendingPathComponent("Sources/\(place)")
-      for file in try names(in: folder.path) {
+      for file in try names(in: folder.path) where file.hasSuffix(".swift") {
         let text = try String(contentsOf: folder.appendingPathComponent(file), encoding: .utf8)
         logged.formUnion(
           try found(
-            "\"((?:batch|disk|environment|frame|notification|queue|recovery|session|worker)\\.[a-z]+)\"", in: text))
+            "\"((?:batch|disk|environment|frame|ingest|notification|queue|recovery|retention|segments|session|tokens|worker)\\.[a-z]+)\"",
+            in: text))
       }
     }
     #expect(!logged.isEmpty && events.symmetricDifference(logged).sorted() == [])
@@ -225,7 +230,7 @@ import Testing
     let paths = try table("path", of: "docs/player.md").reduce(into: Set<String>()) {
       $0.formUnion(try found("`(/[^`]*)`", in: $1[0]))
     }
-    #expect(paths.count == 8)
+    #expect(paths.count == 10)
     for path in paths { #expect(try server.get(path.replacing("ID", with: "gap")).status == 200, "\(path)") }
     let row = try #require(table("path", of: "docs/player.md").first { $0[0].contains("ID") })
     let files = try found("`([a-z0-9]+\\.[a-z0-9]+)`", in: row[1])

@@ -185,6 +185,6 @@ import Testing
     let lines = try run(["config", "encode", "--max-hold", "7"]).text.split(separator: "\n")
     #expect(lines.first?.split(separator: " ") == ["name", "value", "from"])
     #expect(lines.contains { $0.split(separator: " ") == ["max-hold", "7", "flag"] })
-    #expect(!lines.contains { $0.hasPrefix("spool") || $0.hasPrefix("session") || $0.hasPrefix("json") })
+    #expect(!lines.contains { $0.hasPrefix("spool") || $0.hasPrefix("session ") || $0.hasPrefix("json") })
   }
 }

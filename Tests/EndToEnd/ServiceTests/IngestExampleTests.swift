@@ -59,7 +59,7 @@ import Testing
 
   private func expectSent(by program: String, _ arguments: [String]) throws {
     defer {
-      proxy.terminate()
+      kill(proxy.processIdentifier, SIGKILL)
       proxy.waitUntilExit()
     }
     let file = try scratch.file("batch", Array(IngestTests.batch("film")))

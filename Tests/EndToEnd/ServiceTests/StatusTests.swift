@@ -109,7 +109,7 @@ import Testing
         + names(in: spool.output + "/" + session).map {
           spool.output + "/\(session)/\($0)"
         })
-    return 512 * blocks.split(separator: "\n").compactMap { Int($0) }.reduce(0, +)
+    return 512 * String(decoding: blocks, as: UTF8.self).split(separator: "\n").compactMap { Int($0) }.reduce(0, +)
   }
 
   @Test func bytesOfADayAndTheDaysLeftAreEstimated() throws {
