@@ -93,14 +93,7 @@ package final class OutputFile {
   }
 
   package func write(_ bytes: [UInt8], at offset: Int) throws(DiskError) {
-    var written = 0
-    while written < bytes.count {
-      written += try check("write", path) {
-        bytes.withUnsafeBytes {
-          pwrite(descriptor, $0.baseAddress! + written, $0.count - written, offset + written)
-        }
-      }
-    }
+    try writeWhole(bytes, to: descriptor, at: offset, path: path)
   }
 
   /// The bytes reach the disk before this returns; the file's name does so with its directory's sync.

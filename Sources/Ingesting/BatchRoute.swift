@@ -91,7 +91,7 @@ struct BatchRoute {
   private static func answer(_ name: String, _ digest: String, _ bytes: Int, isNew: Bool) -> HTTPResponse {
     var response = HTTPResponse.json(
       ["batch": .string(name), "sha256": .string(digest), "bytes": .number(bytes)], status: isNew ? 201 : 200)
-    response.headers.append(("Location", "/v1/batches/" + name.percentEncoded))
+    response.headers.append(("Location", "/v1/batches/" + PercentEncoding.encoded(name)))
     return response
   }
 }

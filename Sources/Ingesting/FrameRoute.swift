@@ -13,8 +13,8 @@ struct FrameRoute: Sendable {
   let context: IngestContext
   /// nil if pictures cannot be kept.
   let pictures: PictureIntake?
-  /// nil if sessions cannot be ended.
-  let endSession: (@Sendable (SessionID) throws -> Void)?
+  /// Ends a session once all its batches are finished.
+  let endSession: @Sendable (SessionID) throws -> Void
 
   /// - Throws: ``Problem``, ``DiskError``.
   func admit(_ request: HTTPRequest, _ session: SessionID, _ producer: Producer?) throws -> Admission {
@@ -58,9 +58,6 @@ struct FrameRoute: Sendable {
   ///
   /// - Throws: ``Problem``, or a failure of the environment.
   func end(_ session: SessionID, _ request: HTTPRequest, _ producer: Producer?) throws -> HTTPResponse {
-    guard let endSession else {
-      throw Problem(.notConfigured, "this worker cannot end sessions", advice: "send a batch with final: true")
-    }
     if let refusal = context.gate.stopRefusal { throw refusal }
     try pictures?.close(session)
     try endSession(session)

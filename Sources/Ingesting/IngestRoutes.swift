@@ -14,11 +14,11 @@ package struct IngestRoutes: Sendable {
 
   /// - Parameters:
   ///   - pictures: nil if pictures cannot be kept.
-  ///   - endSession: ends a session; nil if sessions cannot be ended.
+  ///   - endSession: ends a session once all its batches are finished.
   ///   - trouble: the reason why the worker starts no batch; nil if it does.
   package init(
     _ context: IngestContext, pictures: PictureIntake?, tokens: IngestTokens?, version: String,
-    endSession: (@Sendable (SessionID) throws -> Void)?, trouble: @escaping @Sendable () -> String?
+    endSession: @escaping @Sendable (SessionID) throws -> Void, trouble: @escaping @Sendable () -> String?
   ) {
     self.context = context
     frames = FrameRoute(context: context, pictures: pictures, endSession: endSession)

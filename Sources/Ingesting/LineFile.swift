@@ -2,20 +2,18 @@ import FileSystem
 import Glibc
 
 /// A file of lines that grows by whole, synced pieces. A line without an end is a crash while it was written; the next piece replaces it.
-/// The file is closed when the last reference goes.
 final class LineFile {
   let path: String
   let descriptor: Int32
-  /// The bytes of whole lines.
-  private var size = 0
+  /// The file behind its whole lines.
+  private let end: AppendFile
 
   /// Opens a file, or makes an empty one.
   init(opening path: String) throws(DiskError) {
     self.path = path
     descriptor = try check("open", path) { open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0o644) }
+    end = AppendFile(owning: descriptor, path: path, size: 0)
   }
-
-  deinit { close(descriptor) }
 
   /// Returns the whole lines; none of a file beyond the limit, which is overwritten then.
   func lines(limit: Int) throws(DiskError) -> [ArraySlice<UInt8>] {
@@ -31,24 +29,15 @@ final class LineFile {
       if count == 0 { break }
       filled += count
     }
-    size = bytes[..<filled].lastIndex(of: UInt8(ascii: "\n")).map { $0 + 1 } ?? 0
+    let size = bytes[..<filled].lastIndex(of: UInt8(ascii: "\n")).map { $0 + 1 } ?? 0
+    end.forget(behind: size)
     return bytes[..<size].split(separator: UInt8(ascii: "\n"))
   }
 
   /// Appends whole lines, which are on the disk when this returns. After a failure, append the same lines again.
   func append(_ lines: [UInt8]) throws(DiskError) {
-    try check("truncate", path) { ftruncate(descriptor, off_t(size)) }
-    var written = 0
-    while written < lines.count {
-      written += try check("write", path) {
-        lines.withUnsafeBytes {
-          pwrite(descriptor, $0.baseAddress! + written, $0.count - written, off_t(size + written))
-        }
-      }
-    }
-    try check("fsync", path) { fsync(descriptor) }
     // The name of a new file.
-    if size == 0 { try Directory(opening: DurableFile.parentDirectory(of: path)).sync() }
-    size += lines.count
+    if end.size == 0 { try Directory(opening: DurableFile.parentDirectory(of: path)).sync() }
+    try end.append(lines, isDurable: true)
   }
 }

@@ -46,13 +46,3 @@ extension Problem {
       advice: "its sessions begin with \(producer.prefix)")
   }
 }
-
-extension String {
-  /// The text as a part of a path (RFC 3986, 2.3).
-  var percentEncoded: String {
-    let plain = Set("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~".utf8)
-    return utf8.map { byte in
-      plain.contains(byte) ? String(UnicodeScalar(byte)) : "%" + SHA256.hexadecimal([byte]).uppercased()
-    }.joined()
-  }
-}

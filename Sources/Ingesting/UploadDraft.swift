@@ -38,12 +38,7 @@ final class UploadDraft {
   deinit { discard() }
 
   func write(_ bytes: UnsafeRawBufferPointer) throws(DiskError) {
-    var written = 0
-    while written < bytes.count {
-      written += try check("write", path) {
-        pwrite(file, bytes.baseAddress! + written, bytes.count - written, off_t(size + written))
-      }
-    }
+    try writeWhole(bytes, to: file, at: size, path: path)
     sum.update(bytes)
     size += bytes.count
   }

@@ -40,7 +40,7 @@ import WorkQueues
 
   private func routes(
     _ change: (inout IngestSettings) -> Void = { _ in }, tokens: String? = nil, hasPictures: Bool = true,
-    endsSessions: Bool = true, isStopping: Bool = false
+    isStopping: Bool = false
   ) throws -> IngestRoutes {
     var settings = IngestSettings()
     change(&settings)
@@ -56,7 +56,7 @@ import WorkQueues
     let pictures =
       hasPictures ? try PictureIntake(spool, input: InputOptions(), limits: Limits(), logger: logger) : nil
     return IngestRoutes(
-      context, pictures: pictures, tokens: file, version: "0", endSession: endsSessions ? { @Sendable _ in } : nil,
+      context, pictures: pictures, tokens: file, version: "0", endSession: { _ in },
       trouble: { isStopping ? "stopping" : nil })
   }
 
@@ -128,7 +128,7 @@ import WorkQueues
       post(415, picture, open, headers: ["Content-Type": "text/plain"]), post(422, Array(picture.dropLast(2)), open),
       post(429, picture, full), post(501, picture, try routes(hasPictures: false)), post(503, picture, low),
       bare("POST", end, 202, open), bare("POST", end, 400, open, value: ".s"), bare("POST", end, 401, closed),
-      bare("POST", end, 403, closed, headers: token), bare("POST", end, 501, try routes(endsSessions: false)),
+      bare("POST", end, 403, closed, headers: token),
       bare("POST", end, 503, try routes(isStopping: true)),
       bare("GET", "/healthz", 200, open), bare("GET", "/readyz", 200, open),
       bare("GET", "/readyz", 503, try routes(isStopping: true)), bare("GET", "/metrics", 200, open),
@@ -168,7 +168,7 @@ import WorkQueues
     return IngestRoutes(
       IngestContext(FailingIntake(drafts: spool.temporary), IngestSettings(), logger: logger), pictures: nil,
       tokens: nil,
-      version: "0", endSession: nil, trouble: { nil })
+      version: "0", endSession: { _ in }, trouble: { nil })
   }
 
   @Test func otherMethodsAndPathsAreRefused() throws {

@@ -92,6 +92,11 @@ public final class RunningServer {
   ///
   /// - Parameter bufferBytes: the size of the client's receive buffer; nil for the system's.
   public func connection(bufferBytes: Int32? = nil) throws -> Int32 {
+    try Self.connection(toPort: port, bufferBytes: bufferBytes)
+  }
+
+  /// Opens a connection to a port of this machine. The caller closes it.
+  static func connection(toPort port: UInt16, bufferBytes: Int32? = nil) throws -> Int32 {
     let file = socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
     if var bufferBytes {
       setsockopt(file, SOL_SOCKET, SO_RCVBUF, &bufferBytes, socklen_t(MemoryLayout<Int32>.size))

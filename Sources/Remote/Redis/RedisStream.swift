@@ -126,7 +126,7 @@ package final class RedisStream: NameQueue {
     try isDone(.announce, entry, [key, event])
   }
 
-  package func announce(key: String, event: String) throws { _ = try integer(.tell, [key, event]) }
+  package func announce(key: String, event: String) throws { _ = try integer(.announceEvent, [key, event]) }
 
   /// Puts an entry back at the end, and does not count this attempt.
   package func handBack(_ entry: Entry) throws {

@@ -229,7 +229,7 @@ struct StreamScript: Sendable {
     """)
 
   /// Arguments: key, event.
-  static let tell = StreamScript(
+  static let announceEvent = StreamScript(
     "announce an event",
     """
     redis.call('XADD', published, 'MAXLEN', '~', \(RedisStream.maximumEvents), '*', 'key', ARGV[2], 'event', ARGV[3])

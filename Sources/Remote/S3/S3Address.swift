@@ -1,3 +1,5 @@
+import FileSystem
+
 /// The address of a bucket, with its objects' URLs as they are signed and sent (RFC 3986).
 struct S3Address: Sendable {
   /// The endpoint, with the bucket in its host or in its path.

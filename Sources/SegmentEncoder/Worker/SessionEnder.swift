@@ -15,7 +15,7 @@ final class SessionEnder: Sendable {
     var nextMs = Int.min
     var nextSearchMs = Int.min
     /// The sessions whose events are on their way.
-    var told: Set<SessionID> = []
+    var announced: Set<SessionID> = []
     /// Whether a request waits for batches, or failed.
     var isWaiting = false
   }
@@ -45,16 +45,16 @@ final class SessionEnder: Sendable {
   func expect() { state.withLock { $0.nextMs = .min } }
 
   /// Notes that an event was delivered, or is given up.
-  func forget(_ session: SessionID) { state.withLock { state in _ = state.told.remove(session) } }
+  func forget(_ session: SessionID) { state.withLock { state in _ = state.announced.remove(session) } }
 
   /// Ends the sessions that can end now.
   ///
   /// - Parameters:
   ///   - now: whether to look even if a look is not due.
-  ///   - tell: tells others of an end. The request stays until ``EndingStore/removeEndRequest(_:)``.
+  ///   - announce: announces an end. The request stays until ``EndingStore/removeEndRequest(_:)``.
   /// - Returns: the number of sessions that have ended.
   @discardableResult
-  func pass(now: Bool = false, tell: (EndedSession, HeldEndRequest) throws -> Void) -> Int {
+  func pass(now: Bool = false, announce: (EndedSession, HeldEndRequest) throws -> Void) -> Int {
     let nowMs = MonotonicClock.milliseconds()
     let (looks, searches) = state.withLock { state in
       let due = (now || nowMs >= state.nextMs, nowMs >= state.nextSearchMs)
@@ -64,7 +64,7 @@ final class SessionEnder: Sendable {
     }
     do {
       let found = try searches && quietMs != nil ? requestEndsOfQuietSessions() : 0
-      return try looks || found > 0 ? performRequests(tell) : 0
+      return try looks || found > 0 ? performRequests(announce) : 0
     } catch {
       logger.error("session.failed", metadata: ["error": "\(error)"])
       return 0
@@ -88,11 +88,11 @@ final class SessionEnder: Sendable {
     return requested
   }
 
-  private func performRequests(_ tell: (EndedSession, HeldEndRequest) throws -> Void) throws -> Int {
-    let told = state.withLock(\.told)
+  private func performRequests(_ announce: (EndedSession, HeldEndRequest) throws -> Void) throws -> Int {
+    let announced = state.withLock(\.announced)
     var owed: Set<String>?
     var (ended, tried, isWaiting) = (0, 0, false)
-    for session in try store.endRequests() where !told.contains(session) {
+    for session in try store.endRequests() where !announced.contains(session) {
       guard tried < Self.limit else {
         isWaiting = true
         break
@@ -108,7 +108,7 @@ final class SessionEnder: Sendable {
       }
       tried += 1
       do {
-        if try perform(held, tell) { ended += 1 }
+        if try perform(held, announce) { ended += 1 }
       } catch {
         isWaiting = true
         if error is Cancelled { continue }
@@ -121,7 +121,7 @@ final class SessionEnder: Sendable {
 
   /// - Returns: whether the session has ended.
   private func perform(
-    _ held: HeldEndRequest, _ tell: (EndedSession, HeldEndRequest) throws -> Void
+    _ held: HeldEndRequest, _ announce: (EndedSession, HeldEndRequest) throws -> Void
   ) throws -> Bool {
     let request = held.request
     let about: Logger.Metadata = ["session": "\(request.session)", "cause": "\(request.cause.rawValue)"]
@@ -132,9 +132,9 @@ final class SessionEnder: Sendable {
       switch outcome {
       case .ended(let session):
         logger.info("session.ended", metadata: about)
-        state.withLock { state in _ = state.told.insert(request.session) }
+        state.withLock { state in _ = state.announced.insert(request.session) }
         do {
-          try tell(session, held)
+          try announce(session, held)
         } catch {
           forget(request.session)
           throw error
@@ -159,7 +159,7 @@ extension Worker {
     ends.expect()
   }
 
-  /// Ends the sessions that can end now, and tells others of it.
+  /// Ends the sessions that can end now, and announces that.
   ///
   /// - Parameter now: whether to look for requests even if a look is not due.
   /// - Returns: the number of sessions that have ended.

@@ -26,7 +26,7 @@ package final class Worker: Sendable {
   /// Gets the event of each batch on an encoding thread, once or more, before the batch is retired.
   let write: (@Sendable (any Event) -> Void)?
   /// Delivers the events to a receiver, if there is one.
-  package let notifier: EventNotifier<ToldSubject>?
+  package let notifier: EventNotifier<EventSubject>?
   let ends: SessionEnder
   let options: BatchEncoder.Options
   /// Free bytes on the output's disk that a new batch needs.
@@ -50,7 +50,7 @@ package final class Worker: Sendable {
   package init(
     _ id: WorkerID, queue: any BatchQueue, store: any WorkerStore, options: BatchEncoder.Options, keepBatches: Bool,
     maxTime: Int, minFree: Int, endAfterMs: Int64? = nil, counters: WorkerCounters = WorkerCounters(),
-    write: (@Sendable (any Event) -> Void)? = nil, notifier: EventNotifier<ToldSubject>? = nil,
+    write: (@Sendable (any Event) -> Void)? = nil, notifier: EventNotifier<EventSubject>? = nil,
     logger: Logger, metrics: (any WorkerMetrics)? = nil
   ) {
     self.queue = queue

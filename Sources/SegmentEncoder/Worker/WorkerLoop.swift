@@ -63,7 +63,7 @@ package final class WorkerLoop: Sendable {
     return worker.jobs.stuck.count >= threads ? "every batch in work is stuck" : nil
   }
 
-  private var notifier: EventNotifier<ToldSubject>? { worker.notifier }
+  private var notifier: EventNotifier<EventSubject>? { worker.notifier }
 
   /// Runs on the caller's thread and `threads` others until a stop request, or until a drained queue is empty.
   ///

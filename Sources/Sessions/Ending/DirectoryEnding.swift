@@ -75,7 +75,7 @@ extension SessionViews {
     let record = directory.path + "/" + SessionEnd.file
     if try DurableFile.isThere(record) { return false }
     try mark(directory)
-    if tellsOfEnds, end.cause == .final {
+    if announcesEnds, end.cause == .final {
       try EndRequestFiles(output: DurableFile.parentDirectory(of: directory.path))
         .add(EndRequest(directory.session, end.cause), temporary: temporary)
     }

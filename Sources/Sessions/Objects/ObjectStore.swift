@@ -19,8 +19,8 @@ package final class ObjectStore: WorkerStore, DeferringStore {
   /// The store's name in messages.
   private let name: String
   private let deferred: DeferredViews
-  /// Whether this process tells others of ends.
-  private let tellsOfEnds: Bool
+  /// Whether this process announces ends.
+  private let announcesEnds: Bool
   /// The sessions that may still go on; nil if nobody asks for quiet ones.
   let openSessions: OpenSessions?
   private let wallClock: @Sendable () -> Int64
@@ -37,12 +37,12 @@ package final class ObjectStore: WorkerStore, DeferringStore {
 
   /// - Parameters:
   ///   - name: the store's name in messages.
-  ///   - tellsOfEnds: whether this process tells others of the ends of sessions.
+  ///   - announcesEnds: whether this process announces the ends of sessions.
   ///   - findsQuiet: whether ``quietSessions(forMs:)`` is asked.
   ///   - clock: a monotonic clock, in milliseconds.
   ///   - wallClock: unix milliseconds.
   package init(
-    _ objects: any ObjectClient, name: String, staging: Staging, hls: Bool, tellsOfEnds: Bool = false,
+    _ objects: any ObjectClient, name: String, staging: Staging, hls: Bool, announcesEnds: Bool = false,
     findsQuiet: Bool = false,
     clock: @escaping @Sendable () -> Int = MonotonicClock.milliseconds,
     wallClock: @escaping @Sendable () -> Int64 = { WallClock.nowMs }
@@ -51,7 +51,7 @@ package final class ObjectStore: WorkerStore, DeferringStore {
     self.wallClock = wallClock
     self.objects = objects
     self.name = name
-    self.tellsOfEnds = tellsOfEnds
+    self.announcesEnds = announcesEnds
     openSessions = findsQuiet ? OpenSessions(objects) : nil
     self.staging = staging
     hasHLS = hls
@@ -188,7 +188,7 @@ package final class ObjectStore: WorkerStore, DeferringStore {
 
   /// Asks that others are told of the end of a session that ends with a batch, once that is finished.
   func requestFinalEnd(of session: SessionID, after batch: String) throws {
-    if tellsOfEnds { try EndRequestObjects(objects: objects).add(EndRequest(session, .final, awaiting: [batch])) }
+    if announcesEnds { try EndRequestObjects(objects: objects).add(EndRequest(session, .final, awaiting: [batch])) }
   }
 
   func session(_ id: SessionID) -> ObjectSession { ObjectSession(id: id, objects: objects, name: name) }

@@ -46,9 +46,9 @@ extension SessionRetention {
 extension [PublishedSegment] {
   /// Whether these, of one batch, are all segments of it that a session keeps: its first ones may have been removed.
   ///
-  /// - Parameter retention: of the session; nil if none of its segments was removed.
-  func isWhole(of batch: Batch, _ retention: SessionRetention?) -> Bool {
-    guard let retention, let first, let last, first.part > 1 else { return isWhole }
+  /// - Parameter retention: of the session; nil if none of its segments was removed. It is read only if the first parts are missing.
+  func isWhole(of batch: Batch, _ retention: @autoclosure () throws -> SessionRetention?) rethrows -> Bool {
+    guard let first, let last, first.part > 1, let retention = try retention() else { return isWhole }
     let isUnbroken = last.part == last.parts && zip(self, dropFirst()).allSatisfy { $0.part + 1 == $1.part }
     // No frame lies between the start of the session and the first of these: the parts before are older than both.
     let between = retention.startMs..<Swift.max(retention.startMs, first.startMs)

@@ -20,8 +20,8 @@ package final class SessionViews: Sendable {
     scanMs: 1_000, removalMs: 60_000, nextRemovalMs: 60_000, countsScans: false)
 
   private let wanted: ViewKinds
-  /// Whether this process tells others of ends.
-  let tellsOfEnds: Bool
+  /// Whether this process announces ends.
+  let announcesEnds: Bool
   /// Whether live playlists are made as windows, because first segments will be removed.
   private let isWindow: Bool
   private let deferred: DeferredViews
@@ -30,18 +30,18 @@ package final class SessionViews: Sendable {
 
   /// - Parameters:
   ///   - wanted: written for every session; others are kept up to date if a session has them.
-  ///   - tellsOfEnds: whether this process tells others of the ends of sessions.
+  ///   - announcesEnds: whether this process announces the ends of sessions.
   ///   - isWindow: whether live playlists are made as windows, because first segments will be removed.
   ///   - shouldContinue: asked between files; if it returns false, the rest is left to the next worker.
   ///   - clock: a monotonic clock, in milliseconds.
   ///   - wallClock: unix milliseconds.
   package init(
-    _ wanted: ViewKinds = [], tellsOfEnds: Bool = false, isWindow: Bool = false,
+    _ wanted: ViewKinds = [], announcesEnds: Bool = false, isWindow: Bool = false,
     shouldContinue: @escaping @Sendable () -> Bool = { true },
     clock: @escaping @Sendable () -> Int = MonotonicClock.milliseconds,
     wallClock: @escaping @Sendable () -> Int64 = { WallClock.nowMs }
   ) {
-    (self.wanted, self.tellsOfEnds, self.isWindow) = (wanted, tellsOfEnds, isWindow)
+    (self.wanted, self.announcesEnds, self.isWindow) = (wanted, announcesEnds, isWindow)
     self.shouldContinue = shouldContinue
     self.wallClock = wallClock
     deferred = DeferredViews(Self.timing, clock: clock)

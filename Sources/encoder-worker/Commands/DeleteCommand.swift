@@ -20,8 +20,7 @@ struct DeleteCommand: ReportingCommand {
       Writes a tombstone for each session (id, time, reason), then removes its video, manifests, views and thumbnails, and its batches in the spool or store: waiting, kept and quarantined. From then on workers refuse batches of it. A second run finishes an interrupted one. Prints a JSON object for each session, for an audit log: what was removed, the batches that workers still hold, and those that cannot be read.
       """)
 
-  @Argument(help: ArgumentHelp("IDs of sessions.", valueName: "session"))
-  var sessions: [String]
+  @OptionGroup var sessions: SessionArguments
 
   @Option(
     name: .shortAndLong, help: .setting("The directory for sessions.", default: "SPOOL/output", valueName: "dir"),
@@ -52,9 +51,6 @@ struct DeleteCommand: ReportingCommand {
   @OptionGroup var settings: SettingsOption
 
   func validate() throws {
-    for session in sessions where SessionID(session) == nil {
-      throw ValidationError("'\(session)' is no session's id; \(SessionID.rule), and name its directory with --output")
-    }
     if output == nil && spool == nil && store == nil { throw ValidationError("--output DIR or --store URL is missing") }
     if store != nil && (output != nil || spool != nil) {
       throw ValidationError("--store, or --output and --spool: one or the other")
@@ -71,8 +67,7 @@ struct DeleteCommand: ReportingCommand {
     let decoders = try readsBatches ? sandbox.decoders(Limits()) : nil
     let stop = PendingStop(try TerminationSignals())
     let place = try place(decoders, stop)
-    var ids: [SessionID] = []
-    for id in sessions.compactMap({ SessionID($0) }) where !ids.contains(id) { ids.append(id) }
+    let ids = sessions.ids
     if undelete {
       for id in ids { try undelete(id, at: place) }
     } else {
@@ -141,7 +136,7 @@ struct DeleteCommand: ReportingCommand {
     var options = InputOptions()
     options.sessionFrom = try names.pattern()
     let identifier = BatchIdentifier(
-      options: options, wanted: sessions.compactMap { SessionID($0) }, unpacker: decoders,
+      options: options, wanted: sessions.ids, unpacker: decoders,
       cancellation: Cancellation(stop.isRequested))
     if let store {
       let objects = try S3Client(store, .ofEnvironment())

@@ -20,8 +20,7 @@ struct EndCommand: ReportingCommand {
       A session that has ended is complete: its playlists have an end, session.json says "complete": true, and the event session.ended is sent once. With --output alone that happens at once. With --spool or --store a running worker does it, after the batches that were handed in before. A batch that comes later is published, and does not reopen the session.
       """)
 
-  @Argument(help: ArgumentHelp("IDs of sessions.", valueName: "session"))
-  var sessions: [String]
+  @OptionGroup var sessions: SessionArguments
 
   @Option(
     help: .setting("The spool whose batches come before the end.", valueName: "dir", place: .spool),
@@ -43,9 +42,6 @@ struct EndCommand: ReportingCommand {
   @OptionGroup var settings: SettingsOption
 
   func validate() throws {
-    for session in sessions where SessionID(session) == nil {
-      throw ValidationError("'\(session)' is no session's id; \(SessionID.rule), and name its directory with --output")
-    }
     if output == nil && spool == nil && store == nil { throw ValidationError("--spool DIR or --output DIR is missing") }
     if store != nil && (output != nil || spool != nil) {
       throw ValidationError("--store, or --spool and --output: one or the other")
@@ -53,7 +49,7 @@ struct EndCommand: ReportingCommand {
   }
 
   func execute() throws {
-    let ids = sessions.compactMap { SessionID($0) }
+    let ids = sessions.ids
     if let store {
       let objects = try S3Client(store, .ofEnvironment())
       let staging = try Staging.temporary(for: WorkerID())

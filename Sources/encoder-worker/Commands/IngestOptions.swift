@@ -90,11 +90,11 @@ struct IngestListener {
   /// Starts to take batches.
   ///
   /// - Parameters:
-  ///   - endSession: ends a session; nil if the worker cannot.
+  ///   - endSession: ends a session once all its batches are finished.
   ///   - trouble: the reason why the worker starts no batch; nil if it does.
   func start(
     _ target: Target, of worker: BatchEncoder.Options, minFree: Int, hosts: [String], logger: Logger,
-    isStopping: @escaping @Sendable () -> Bool, endSession: (@Sendable (SessionID) throws -> Void)?,
+    isStopping: @escaping @Sendable () -> Bool, endSession: @escaping @Sendable (SessionID) throws -> Void,
     trouble: @escaping @Sendable () -> String?
   ) throws -> IngestServer {
     var settings = IngestSettings()

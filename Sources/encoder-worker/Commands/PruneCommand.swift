@@ -35,9 +35,7 @@ struct PruneCommand: ReportingCommand {
     transform: Age.init)
   var segments: Age?
 
-  @Option(
-    help: ArgumentHelp("Remove the oldest segments until all videos have at most this many bytes.", valueName: "bytes"))
-  var maxBytes: Int?
+  @OptionGroup var videos: VideoBytesOption
 
   @Flag(help: "Refuse later batches of the sessions that --sessions removes, as delete does.")
   var tombstones = false
@@ -56,7 +54,6 @@ struct PruneCommand: ReportingCommand {
 
   func validate() throws {
     if tombstones && sessions == nil { throw ValidationError("--tombstones works with --sessions AGE") }
-    try requireBytes(maxBytes)
     try Lease.validate(lease)
   }
 
@@ -92,7 +89,7 @@ struct PruneCommand: ReportingCommand {
     retention.keptMs = done?.ms
     retention.quarantinedMs = quarantine?.ms
     retention.sessionsMs = sessions?.ms
-    retention.segments = RetentionLimits(ageMs: segments?.ms, maximumBytes: maxBytes)
+    retention.segments = RetentionLimits(ageMs: segments?.ms, maximumBytes: videos.maxBytes)
     return Pruning(
       spool: spool, output: directories.output, retention: retention,
       tombstoneReason: tombstones ? "older than the maximum age of prune" : nil, isDryRun: dryRun)

@@ -9,16 +9,18 @@ struct RetentionOptions: ParsableArguments {
     transform: Age.init)
   var retain: Age?
 
+  @OptionGroup var videos: VideoBytesOption
+
+  var limits: RetentionLimits { RetentionLimits(ageMs: retain?.ms, maximumBytes: videos.maxBytes) }
+}
+
+/// The limit of the size of all videos.
+struct VideoBytesOption: ParsableArguments {
   @Option(
     help: ArgumentHelp("Remove the oldest segments until all videos have at most this many bytes.", valueName: "bytes"))
   var maxBytes: Int?
 
-  var limits: RetentionLimits { RetentionLimits(ageMs: retain?.ms, maximumBytes: maxBytes) }
-
-  func validate() throws { try requireBytes(maxBytes) }
-}
-
-/// Throws if a value of `--max-bytes` is no number of bytes.
-func requireBytes(_ maxBytes: Int?) throws {
-  if let maxBytes, maxBytes < 1 { throw ValidationError("--max-bytes is a number of bytes above 0") }
+  func validate() throws {
+    if let maxBytes, maxBytes < 1 { throw ValidationError("--max-bytes is a number of bytes above 0") }
+  }
 }

@@ -109,7 +109,7 @@ struct RunCommand: ReportingCommand {
     try source.requireOne()
     let spoolOptions = [
       "--output": output != nil, "--thumbnails": thumbnails, "--sentry": events.sentry,
-      "--retain": retention.retain != nil, "--max-bytes": retention.maxBytes != nil,
+      "--retain": retention.retain != nil, "--max-bytes": retention.videos.maxBytes != nil,
     ]
     if source.spool == nil, let option = spoolOptions.filter(\.value).keys.min() {
       throw ValidationError("\(option) works with a spool only")
@@ -261,7 +261,7 @@ struct RunCommand: ReportingCommand {
     guard let remote else {
       let views = SessionViews(
         .on([(.hls, hls), (.thumbnails, thumbnails), (.sentry, events.sentry)]),
-        tellsOfEnds: notifications.json || notifications.notify != nil, isWindow: !retention.limits.isEmpty,
+        announcesEnds: notifications.json || notifications.notify != nil, isWindow: !retention.limits.isEmpty,
         shouldContinue: shutdown.shouldContinue)
       return try SpoolWorker.open(source.spool ?? "", output: output, as: id, lease: lease, views)
     }
@@ -272,7 +272,7 @@ struct RunCommand: ReportingCommand {
         remote.names, remote.objects, name: remote.name, staging: staging, worker: id,
         maximumBytes: options.limits.unpackedBytes),
       ObjectStore(
-        remote.objects, name: remote.name, staging: staging, hls: hls, tellsOfEnds: true, findsQuiet: endAfter != nil)
+        remote.objects, name: remote.name, staging: staging, hls: hls, announcesEnds: true, findsQuiet: endAfter != nil)
     )
   }
 }

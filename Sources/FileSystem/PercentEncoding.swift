@@ -1,7 +1,7 @@
 /// Percent-encoding of parts of a URL (RFC 3986, 2.1).
-enum PercentEncoding {
+package enum PercentEncoding {
   /// Encodes all bytes but letters, digits, `-`, `_`, `.` and `~`.
-  static func encoded(_ text: String, keepingSlashes: Bool = false) -> String {
+  package static func encoded(_ text: String, keepingSlashes: Bool = false) -> String {
     let digits = Array("0123456789ABCDEF".utf8)
     var bytes: [UInt8] = []
     for byte in text.utf8 {
@@ -16,7 +16,7 @@ enum PercentEncoding {
   }
 
   /// Returns the decoded bytes; nil where a `%` is not followed by two hexadecimal digits.
-  static func decoded(_ text: some StringProtocol, plusIsSpace: Bool = false) -> [UInt8]? {
+  package static func decoded(_ text: some StringProtocol, plusIsSpace: Bool = false) -> [UInt8]? {
     var bytes: [UInt8] = []
     var rest = Array(text.utf8)[...]
     while let byte = rest.popFirst() {

@@ -1,7 +1,7 @@
 import Sessions
 
 /// The subject of an event.
-package enum ToldSubject: Sendable {
+package enum EventSubject: Sendable {
   /// A batch, which stays claimed until its event is delivered.
   case batch(FinishedBatch)
   /// The end of a session, whose request stays until its event is delivered.
