@@ -78,11 +78,11 @@ package final class Collector {
     let nowMs = clock()
     let held = publisher.held.all
     tree = FolderTree(
-      folder, rules, excluding: self.spool, held: Array(held.keys), limits: limits,
+      folder, rules, excluding: self.spool, held: held.map(\.file), limits: limits,
       watch: watch, nowMs: nowMs)
     sessions = SessionTable(rules, limits: limits)
     publishAtMs = nowMs
-    for (file, copy) in held.sorted(by: { $0.value < $1.value }) {
+    for (file, copy) in held {
       var captured = times.version(file)
       captured.held = copy
       try give(captured, nowMs)

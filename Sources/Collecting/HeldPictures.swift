@@ -21,7 +21,7 @@ final class HeldPictures {
     (self.home, self.journal, self.limits) = (home, journal, limits)
     let listed = Set(journal.held.values)
     // A name of a copy that was never made may be listed again after the next start.
-    next = listed.compactMap { Int($0.dropFirst(Self.prefix.count)) }.max() ?? 0
+    next = listed.map(Self.number(of:)).max() ?? 0
     var present: Set<String> = []
     for entry in try Directory(opening: home).entries() where entry.name.hasPrefix(Self.prefix) {
       if listed.contains(entry.name) { present.insert(entry.name) } else { unlink(home + "/" + entry.name) }
@@ -29,8 +29,13 @@ final class HeldPictures {
     for (file, name) in journal.held where !present.contains(name) { journal.forget(held: file) }
   }
 
-  /// The versions that have a copy, and the names of these.
-  var all: [FolderFile: String] { journal.held }
+  /// The versions that have a copy, and the names of these, in the order in which they were copied: of the versions of a name, the last
+  /// one may still be in the folder.
+  var all: [(file: FolderFile, copy: String)] {
+    journal.held.map { (file: $0.key, copy: $0.value) }.sorted { Self.number(of: $0.copy) < Self.number(of: $1.copy) }
+  }
+
+  private static func number(of copy: String) -> Int { Int(copy.dropFirst(prefix.count)) ?? 0 }
 
   func path(of copy: String) -> String { home + "/" + copy }
 
