@@ -4,7 +4,7 @@ import JSON
 import Logging
 import Sessions
 
-/// The end of a session, told to the next step of a pipeline. docs/events.md describes it, docs/event.schema.json is its schema.
+/// The event of a session that has ended. docs/events.md describes it, docs/event.schema.json is its schema.
 package struct SessionEndedEvent: Event {
   private static let format = "session-event/1"
   private static let name = "session.ended"
@@ -16,7 +16,7 @@ package struct SessionEndedEvent: Event {
   package var traceParent: TraceParent? { nil }
   package var about: Logger.Metadata { ["session": "\(session)"] }
 
-  /// - Parameter timeMs: when it is told, in unix milliseconds.
+  /// - Parameter timeMs: when the event is made, in unix milliseconds.
   package init(_ ended: EndedSession, timeMs: Int64 = WallClock.nowMs) {
     session = ended.end.session
     var sum = SHA256()

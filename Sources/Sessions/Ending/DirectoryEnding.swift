@@ -1,5 +1,5 @@
 // The end of a session in a directory. All of it happens under the session's lock: the marker of outdated views, the record, the
-// views. After a crash the marker makes the next worker update the views, and the request makes it tell of the end.
+// views. After a crash the marker makes the next worker update the views, and the request makes it announce the end.
 
 import Encoding
 import FileSystem

@@ -2,7 +2,7 @@ import FileSystem
 import FrameBatches
 import JSON
 
-/// The wish that a session ends once some batches are finished. It stays until the end is recorded and all are told of it.
+/// A request to end a session once some batches are finished. It stays until a worker has recorded and announced the end.
 package struct EndRequest: Sendable, Equatable {
   private static let format = "session-end-request/1"
   /// Maximum number of ``awaited`` batches.

@@ -1,4 +1,4 @@
-// `OUTPUT/.ending/SESSION.json`: the sessions that are to end, or whose end is not told to all yet. A process that works on one has
+// `OUTPUT/.ending/SESSION.json`: the sessions that are to end, or whose end is not announced yet. A process that works on one has
 // locked its file.
 
 import FileSystem

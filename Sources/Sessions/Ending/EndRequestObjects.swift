@@ -1,4 +1,4 @@
-// `ending/SESSION` in an object store: the sessions that are to end, or whose end is not told to all yet. A process that works on one
+// `ending/SESSION` in an object store: the sessions that are to end, or whose end is not announced yet. A process that works on one
 // has written its own name into the object, on the condition that it was unchanged. After some minutes another one may take it.
 
 import FileSystem

@@ -1,4 +1,4 @@
-// Sessions that end, in a store. A request for an end is durable, so that the end is recorded, and told to all, whatever dies.
+// Sessions that end, in a store. A request for an end is durable, so that a worker records and announces the end, whichever process dies.
 
 import FileSystem
 import FrameBatches

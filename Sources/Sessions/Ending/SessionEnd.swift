@@ -57,7 +57,7 @@ package struct SessionEnd: Sendable, Equatable {
   var bytes: [UInt8] { json.bytes() + [UInt8(ascii: "\n")] }
 }
 
-/// A session that has ended, for those who are told of it.
+/// A session that has ended, with the totals that its event has.
 package struct EndedSession: Sendable, Equatable {
   package let end: SessionEnd
   package let startMs: Int64

@@ -186,7 +186,7 @@ package final class ObjectStore: WorkerStore, DeferringStore {
     }
   }
 
-  /// Asks that others are told of the end of a session that ends with a batch, once that is finished.
+  /// Asks the workers to announce the end of a session, once its final batch is finished.
   func requestFinalEnd(of session: SessionID, after batch: String) throws {
     if announcesEnds { try EndRequestObjects(objects: objects).add(EndRequest(session, .final, awaiting: [batch])) }
   }

@@ -8,7 +8,7 @@
 //   index/SESSION/head.json      the published segments of a session, or its tombstone
 //   notifications/KEY.json       events that their receiver has refused
 //   output/SESSION/…             published sessions
-//   ending/SESSION               sessions that are to end, or whose end is not told to all yet
+//   ending/SESSION               sessions that are to end, or whose end is not announced yet
 //   open/SESSION                 sessions that may still go on, for workers that end quiet ones
 
 import FileSystem

@@ -87,7 +87,7 @@ struct EndCommand: ReportingCommand {
     }
   }
 
-  /// Ends sessions at once. The next worker that tells others of sessions tells of their ends.
+  /// Ends sessions at once. The next worker that sends events announces their ends.
   private func end(_ ids: [SessionID], in store: DirectoryStore) throws {
     var unknown = 0
     for id in ids {
