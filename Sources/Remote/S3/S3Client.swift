@@ -9,10 +9,13 @@ package final class S3Client: ObjectClient {
   private let settings: S3Settings
   private let address: S3Address
   /// Signs requests; nil without credentials.
-  private let signer: S3Signer?
+  private let signer: AWSSigner?
   private let pool: CurlPool
   private let counts = Mutex<[String: Int]>([:])
   private let isOverdue: @Sendable () -> Bool
+
+  /// The maximum lifetime of a presigned URL in seconds.
+  package static let maximumExpiryS = AWSSigner.maximumExpiryS
 
   /// More than the largest list of a thousand keys.
   private static let maximumListBytes = 16 << 20
@@ -26,9 +29,7 @@ package final class S3Client: ObjectClient {
     self.location = location
     self.settings = settings
     address = S3Address(location, settings)
-    signer = settings.credentials.map { [address] in
-      S3Signer(address: address, region: settings.region, credentials: $0)
-    }
+    signer = settings.credentials.map { AWSSigner(service: "s3", region: settings.region, credentials: $0) }
     pool = try CurlPool.shared()
   }
 
@@ -121,11 +122,14 @@ package final class S3Client: ObjectClient {
         "presign", location.name(of: key), "there are no credentials",
         advice: "set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY")
     }
-    guard (1...S3Signer.maximumExpiryS).contains(seconds) else {
+    guard (1...Self.maximumExpiryS).contains(seconds) else {
       throw ObjectStoreError(
-        "presign", location.name(of: key), "\(seconds) seconds", advice: "name 1 to \(S3Signer.maximumExpiryS)")
+        "presign", location.name(of: key), "\(seconds) seconds", advice: "name 1 to \(Self.maximumExpiryS)")
     }
-    return signer.presignedURL(of: location.prefix + key, expiresS: seconds, now: now)
+    let key = location.prefix + key
+    let query = signer.presignedQuery(
+      host: address.base.host, path: address.path(of: key), expiresS: seconds, now: now)
+    return address.url(of: key, query: query)
   }
 
   /// Returns the unsigned URL of an object.
@@ -198,8 +202,8 @@ extension S3Client {
     let query = S3Address.query(request.query)
     let headers =
       signer?.signed(
-        request.method.rawValue, key, query: query, headers: request.headers, payloadDigest: payloadDigest,
-        now: WallClock.nowMs) ?? request.headers
+        request.method.rawValue, host: address.base.host, path: address.path(of: key), query: query,
+        headers: request.headers, payloadDigest: payloadDigest, now: WallClock.nowMs) ?? request.headers
     return CurlRequest(
       method: request.method, url: address.url(of: key, query: query), headers: headers,
       timeoutS: settings.timeoutS)

@@ -3,18 +3,11 @@ import Glibc
 
 /// Address and credentials of a store, from the environment variables of Amazon's tools.
 package struct S3Settings: Sendable {
-  package struct Credentials: Sendable, Equatable {
-    let key: String
-    let secret: String
-    /// The session token of temporary credentials.
-    let token: String?
-  }
-
   /// Nil for Amazon's.
   let endpoint: S3Endpoint?
   let region: String
   /// Without credentials, requests are not signed.
-  package let credentials: Credentials?
+  package let credentials: AWSCredentials?
   /// Seconds without a byte after which a request fails.
   var timeoutS = 30
   var retries = 4
@@ -47,7 +40,7 @@ package struct S3Settings: Sendable {
         throw BadS3Setting(
           "AWS_ACCESS_KEY_ID, AWS_SESSION_TOKEN: a blank, a comma or no ASCII; give them as they are")
       }
-      credentials = Credentials(key: key, secret: secret, token: token)
+      credentials = AWSCredentials(key: key, secret: secret, token: token)
     default: throw BadS3Setting("AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY go together; set both or none")
     }
   }

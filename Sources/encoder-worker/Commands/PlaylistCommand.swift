@@ -38,8 +38,8 @@ struct PlaylistCommand: ParsableCommand {
 
   func validate() throws {
     if SessionID(session) == nil { throw ValidationError("'\(session)' is no session's id; \(SessionID.rule)") }
-    guard (1...S3Signer.maximumExpiryS).contains(expires) else {
-      throw ValidationError("--expires is 1 to \(S3Signer.maximumExpiryS) seconds")
+    guard (1...S3Client.maximumExpiryS).contains(expires) else {
+      throw ValidationError("--expires is 1 to \(S3Client.maximumExpiryS) seconds")
     }
   }
 

@@ -4,35 +4,37 @@
 
 import FileSystem
 
-package struct S3Signer: Sendable {
+/// Signs requests to one service of a region.
+struct AWSSigner: Sendable {
   /// The maximum lifetime of a presigned URL in seconds: a week.
-  package static let maximumExpiryS = 604_800
+  static let maximumExpiryS = 604_800
 
-  let address: S3Address
+  /// As in the scope of signatures: `s3`, `sqs`.
+  let service: String
   let region: String
-  let credentials: S3Settings.Credentials
+  let credentials: AWSCredentials
 
   /// Returns the headers of a request, with date, payload digest, session token and authorization.
   ///
   /// - Parameters:
-  ///   - key: the absolute key; nil for the bucket.
+  ///   - host: as in the Host header.
+  ///   - path: as it is sent.
   ///   - query: a result of `S3Address.query`.
   ///   - headers: all are signed.
   ///   - payloadDigest: the SHA-256 of the body, in hexadecimal digits.
   ///   - now: unix milliseconds.
   func signed(
-    _ method: String, _ key: String?, query: String, headers: [(name: String, value: String)], payloadDigest: String,
-    now: Int64
+    _ method: String, host: String, path: String, query: String, headers: [(name: String, value: String)],
+    payloadDigest: String, now: Int64
   ) -> [(name: String, value: String)] {
     let instant = Self.instant(now)
     var signed = headers + [("x-amz-content-sha256", payloadDigest), ("x-amz-date", instant)]
     if let token = credentials.token { signed.append(("x-amz-security-token", token)) }
-    let canonical = (signed + [("host", address.base.host)]).map { ($0.name.lowercased(), $0.value) }
-      .sorted { $0.0 < $1.0 }
+    let canonical = (signed + [("host", host)]).map { ($0.name.lowercased(), $0.value) }.sorted { $0.0 < $1.0 }
     let names = canonical.map(\.0).joined(separator: ";")
     let fields = canonical.map { "\($0.0):\($0.1)\n" }.joined()
     let signature = signature(
-      of: "\(method)\n\(address.path(of: key))\n\(query)\n\(fields)\n\(names)\n\(payloadDigest)", at: instant)
+      of: "\(method)\n\(path)\n\(query)\n\(fields)\n\(names)\n\(payloadDigest)", at: instant)
     signed.append(
       (
         "Authorization",
@@ -42,12 +44,10 @@ package struct S3Signer: Sendable {
     return signed
   }
 
-  /// Returns a URL that lets its bearer fetch an object until it expires.
+  /// Returns the query of a URL that lets its bearer fetch a resource until it expires.
   ///
-  /// - Parameters:
-  ///   - key: the absolute key.
-  ///   - now: unix milliseconds.
-  func presignedURL(of key: String, expiresS: Int, now: Int64) -> String {
+  /// - Parameter now: unix milliseconds.
+  func presignedQuery(host: String, path: String, expiresS: Int, now: Int64) -> String {
     let instant = Self.instant(now)
     var values = [
       "X-Amz-Algorithm": "AWS4-HMAC-SHA256", "X-Amz-Credential": "\(credentials.key)/\(scope(at: instant))",
@@ -55,9 +55,8 @@ package struct S3Signer: Sendable {
     ]
     values["X-Amz-Security-Token"] = credentials.token
     let query = S3Address.query(values)
-    let signature = signature(
-      of: "GET\n\(address.path(of: key))\n\(query)\nhost:\(address.base.host)\n\nhost\nUNSIGNED-PAYLOAD", at: instant)
-    return address.url(of: key, query: "\(query)&X-Amz-Signature=\(signature)")
+    let signature = signature(of: "GET\n\(path)\n\(query)\nhost:\(host)\n\nhost\nUNSIGNED-PAYLOAD", at: instant)
+    return "\(query)&X-Amz-Signature=\(signature)"
   }
 
   /// An instant as ISO 8601's basic format, in UTC: `20260108T090512Z`.
@@ -65,12 +64,12 @@ package struct S3Signer: Sendable {
     now.dateText.prefix(19).filter { $0 != "-" && $0 != ":" } + "Z"
   }
 
-  private func scope(at instant: String) -> String { "\(instant.prefix(8))/\(region)/s3/aws4_request" }
+  private func scope(at instant: String) -> String { "\(instant.prefix(8))/\(region)/\(service)/aws4_request" }
 
   private func signature(of canonicalRequest: String, at instant: String) -> String {
     let digest = SHA256.hex(of: Array(canonicalRequest.utf8))
     let text = "AWS4-HMAC-SHA256\n\(instant)\n\(scope(at: instant))\n\(digest)"
-    let key = [String(instant.prefix(8)), region, "s3", "aws4_request"].reduce(
+    let key = [String(instant.prefix(8)), region, service, "aws4_request"].reduce(
       Array("AWS4\(credentials.secret)".utf8)
     ) { SHA256.authentication(of: Array($1.utf8), key: $0) }
     return SHA256.hexadecimal(SHA256.authentication(of: Array(text.utf8), key: key))
