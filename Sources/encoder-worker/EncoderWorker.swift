@@ -57,6 +57,8 @@ struct EncoderWorker: ParsableCommand {
       if Invocation.needsSettings(words, variables) {
         var command = try Invocation(words, variables).parsed()
         try command.run()
+      } else if words.first == "--version" || words.first.map(commandNames.contains) == true {
+        NamedCommand.main(words)
       } else {
         main(words)
       }
@@ -67,4 +69,14 @@ struct EncoderWorker: ParsableCommand {
 
   /// The commands, in the order of the help.
   static var commandNames: [String] { configuration.subcommands.compactMap { $0.configuration.commandName } }
+}
+
+/// The program, for a call that names its command. The parser reads the options of a default command before those of any other,
+/// which takes a fifth of the instructions of a start.
+private struct NamedCommand: ParsableCommand {
+  static let configuration = {
+    var configuration = EncoderWorker.configuration
+    configuration.defaultSubcommand = nil
+    return configuration
+  }()
 }

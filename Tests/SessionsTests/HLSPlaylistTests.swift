@@ -42,7 +42,7 @@ import Testing
       # session walk
       #EXT-X-VERSION:8
       #EXT-X-INDEPENDENT-SEGMENTS
-      #EXT-X-TARGETDURATION:10
+      #EXT-X-TARGETDURATION:6
       #EXT-X-PLAYLIST-TYPE:VOD
       #EXT-X-MAP:URI="init-a.mp4"
       #EXT-X-PROGRAM-DATE-TIME:2026-01-08T08:05:12.340Z
@@ -50,10 +50,13 @@ import Testing
       1.m4s
       #EXT-X-PROGRAM-DATE-TIME:2026-01-08T08:05:17.340Z
       #EXT-X-GAP
-      #EXTINF:10.000,
+      #EXTINF:6.000,
       gap.m4s
       #EXT-X-GAP
-      #EXTINF:2.345,
+      #EXTINF:6.000,
+      gap.m4s
+      #EXT-X-GAP
+      #EXTINF:0.345,
       gap.m4s
       #EXT-X-PROGRAM-DATE-TIME:2026-01-08T08:05:29.685Z
       #EXTINF:0.700,
@@ -83,7 +86,7 @@ import Testing
       try playlist([(media(1), 0, 5_000), (media(2), 5_000 + gapMs, 10_000 + gapMs)]).text
     }
     let laidOut = try text(hour)
-    #expect(laidOut.components(separatedBy: "gap.m4s").count - 1 == 360)
+    #expect(laidOut.components(separatedBy: "gap.m4s").count - 1 == 600)
     #expect(!laidOut.contains("DISCONTINUITY"))
     let jumped = try text(hour + 1)
     #expect(!jumped.contains("gap.m4s"))
@@ -93,6 +96,13 @@ import Testing
 
   @Test func aSegmentLongerThanUsualRaisesTheTarget() throws {
     #expect(try playlist([(media(1), 0, 10_001)]).text.contains("TARGETDURATION:11\n"))
+  }
+
+  /// RFC 8216, 4.3.3.1: the target is compared with rounded durations.
+  @Test func anEntryMayExceedTheTargetByLessThanHalfASecond() throws {
+    let playlist = try playlist([(media(1), 0, 5_000)], .live)
+    #expect(playlist.hasRoom(for: entry(media(2), 5_000, 11_499)))
+    #expect(!playlist.hasRoom(for: entry(media(2), 5_000, 11_500)))
   }
 
   /// Appends segments as the live worker does, and reads the playlist back after each.

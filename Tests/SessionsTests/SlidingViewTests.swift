@@ -119,7 +119,7 @@ import Testing
       # session walk
       #EXT-X-VERSION:8
       #EXT-X-INDEPENDENT-SEGMENTS
-      #EXT-X-TARGETDURATION:10
+      #EXT-X-TARGETDURATION:6
 
       """
     let last = """
@@ -131,11 +131,11 @@ import Testing
       """
     let map = "#EXT-X-MAP:URI=\"init-64x48-aaaaaaaa.mp4\"\n"
     #expect(try slid(text, to: 1).hasPrefix(head + "#EXT-X-MEDIA-SEQUENCE:1\n" + map))
-    // Two segments and two entries of the gap.
+    // Two segments and three entries of the gap.
     let third = try slid(text, to: 2)
-    #expect(third.hasPrefix(head + "#EXT-X-MEDIA-SEQUENCE:4\n" + map))
+    #expect(third.hasPrefix(head + "#EXT-X-MEDIA-SEQUENCE:5\n" + map))
     #expect(!third.contains("gap.m4s") && third.contains("#EXT-X-DISCONTINUITY\n"))
-    let sequences = "#EXT-X-MEDIA-SEQUENCE:6\n#EXT-X-DISCONTINUITY-SEQUENCE:1\n"
+    let sequences = "#EXT-X-MEDIA-SEQUENCE:7\n#EXT-X-DISCONTINUITY-SEQUENCE:1\n"
     let fifth = head + sequences + "#EXT-X-MAP:URI=\"\(other)\"\n" + last
     #expect(try slid(text, to: 4) == fifth)
     // In two steps, and in each order, it is the same.

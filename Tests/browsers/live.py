@@ -134,7 +134,7 @@ def main():
             shutil.copy(library, output / "hls.js")
         # A batch until it is handed in, one that the last segment waits for, and the player's time between two looks at the
         # playlist: its target duration.
-        behind = 2 * options.batch + 10 + 4
+        behind = 2 * options.batch + 6 + 4
         source = NATIVE if options.native else HLS_JS % behind
         (output / "page.html").write_text(PAGE % ("" if options.native else "<script src='/hls.js'></script>", source))
         # A player that begins nearer to the end has to wait for each part.

@@ -27,10 +27,10 @@ import Testing
       #expect(playlist.media.count == number + 1)
       #expect(!playlist.lines.contains("#EXT-X-ENDLIST"))
       #expect(playlist.values("EXT-X-PLAYLIST-TYPE") == ["EVENT"])
-      #expect(playlist.values("EXT-X-TARGETDURATION") == ["10"])
+      #expect(playlist.values("EXT-X-TARGETDURATION") == ["6"])
     }
     let playlist = try Playlist(hls)
-    #expect(playlist.lengths == [2_000, 300, 2_000, 1_800, 10_000, 10_000, 2_000])
+    #expect(playlist.lengths == [2_000, 300, 2_000, 1_800, 6_000, 6_000, 6_000, 2_000])
     #expect(try EncoderWorker.run("verify", session).status == 0)
     // Each fragment has its own decode time and a sequence number derived from it.
     let starts = try playlist.media.map { file in
@@ -124,8 +124,8 @@ import Testing
     #expect(try spool.drain("--hls").status == 0)
     let hls = spool.output + "/walk/hls"
     let playlist = try Playlist(hls)
-    #expect(playlist.values("EXT-X-TARGETDURATION") == ["10"])
-    #expect(playlist.lengths == [2_000, 10_000, 10_000])
+    #expect(playlist.values("EXT-X-TARGETDURATION") == ["6"])
+    #expect(playlist.lengths == [2_000, 6_499, 6_000, 6_000, 1_501])
     #expect(playlist.files.last == "gap.m4s" && playlist.lines.last == "#EXT-X-ENDLIST")
     #expect(try Conformance.faults(ofPlaylistsIn: hls) == [])
   }

@@ -42,13 +42,13 @@ struct HLSPlaylist {
   private static let durationTag = "#EXTINF:"
   static let endTag = "#EXT-X-ENDLIST\n"
 
-  /// One target for nearly all sessions, in seconds.
-  private static let minimumTargetS: Int64 = 10
+  /// In seconds: that of sessions with a picture a second. Players look for new entries once in this time.
+  private static let minimumTargetS: Int64 = 6
   /// A longer gap is not listed: the player's time skips it.
   private static let maximumGapMs: Int64 = 3_600_000
 
   private(set) var text: String
-  /// The maximum duration of an entry, in seconds. It never changes.
+  /// The maximum duration of an entry, rounded to seconds. It never changes.
   private let targetS: Int64
   /// The end of the last entry, in unix milliseconds.
   private(set) var endMs: Int64
@@ -148,8 +148,8 @@ struct HLSPlaylist {
 
   var hasEntries: Bool { initialization != nil }
 
-  /// The maximum duration of an entry, in milliseconds.
-  var maximumMs: Int64 { targetS * 1_000 }
+  /// The maximum duration of an entry, in milliseconds. It is rounded to the target.
+  var maximumMs: Int64 { targetS * 1_000 + 499 }
 
   /// Returns whether a segment of another kind comes before one with this initialization.
   func isMixed(before initialization: String) -> Bool {
@@ -198,8 +198,9 @@ struct HLSPlaylist {
     hasGaps = true
     text += "\(Self.dateTag)\(startMs.dateText)\n"
     while restMs > 0 {
-      text += "#EXT-X-GAP\n\(Self.durationTag)\(min(restMs, maximumMs).secondsText),\n\(Self.gapFile)\n"
-      restMs -= maximumMs
+      let lengthMs = min(restMs, targetS * 1_000)
+      text += "#EXT-X-GAP\n\(Self.durationTag)\(lengthMs.secondsText),\n\(Self.gapFile)\n"
+      restMs -= lengthMs
     }
   }
 }
