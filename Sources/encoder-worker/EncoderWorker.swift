@@ -57,14 +57,23 @@ struct EncoderWorker: ParsableCommand {
       if Invocation.needsSettings(words, variables) {
         var command = try Invocation(words, variables).parsed()
         try command.run()
-      } else if words.first == "--version" || words.first.map(commandNames.contains) == true {
-        NamedCommand.main(words)
+      } else if let named = named(words) {
+        NamedCommand.main(named)
       } else {
         main(words)
       }
     } catch {
       exit(withError: error)
     }
+  }
+
+  /// Returns the words with the name of their command; nil if the parser has to find out what they ask for.
+  private static func named(_ words: [String]) -> [String]? {
+    guard let first = words.first else { return nil }
+    if words == ["--version"] { return words }
+    if Invocation.isQuestion(words) { return nil }
+    if commandNames.contains(first) { return words }
+    return first.hasPrefix("-") ? ["run"] + words : nil
   }
 
   /// The commands, in the order of the help.

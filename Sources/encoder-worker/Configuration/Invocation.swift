@@ -15,16 +15,19 @@ struct Invocation {
 
   /// Whether anything but the words themselves can matter. If not, the program starts faster.
   static func needsSettings(_ words: [String], _ variables: [(name: String, value: String)]) -> Bool {
-    // Help works with any settings. Shells ask for completions with three dashes.
-    let isQuestion = words.contains { ["-h", "--help", "--version", "--experimental-dump-help"].contains($0) }
-    let first = words.first ?? ""
-    if isQuestion || first == "help" || first.hasPrefix("---") || first.hasPrefix("--generate-completion-script") {
-      return false
-    }
+    // Help works with any settings.
+    if isQuestion(words) { return false }
     return !variables.isEmpty
       || words.contains {
         $0 == "--config" || $0.hasPrefix("--config=") || $0.hasSuffix("=false") || $0.hasSuffix("=true")
       }
+  }
+
+  /// Whether the words ask the parser itself. Shells ask for completions with three dashes.
+  static func isQuestion(_ words: [String]) -> Bool {
+    let first = words.first ?? ""
+    return words.contains { ["-h", "--help", "--version", "--experimental-dump-help"].contains($0) }
+      || first == "help" || first.hasPrefix("---") || first.hasPrefix("--generate-completion-script")
   }
 
   /// - Throws: a usage error that names the file's line or the variable.
