@@ -2,7 +2,6 @@
 
 import FileSystem
 import FrameBatches
-import Glibc
 import Logging
 import Synchronization
 
@@ -33,7 +32,7 @@ package final class IngestTokens: Sendable {
   private let key: [UInt8]
   private let entries: Mutex<[Entry]>
 
-  /// - Throws: ``UnusableTokens``, ``DiskError``.
+  /// - Throws: ``UnusableSecret``, ``DiskError``.
   package init(file path: String) throws {
     self.path = path
     key = (0..<32).map { _ in UInt8.random(in: .min ... .max) }
@@ -64,21 +63,10 @@ package final class IngestTokens: Sendable {
   }
 
   private static func read(_ path: String, key: [UInt8]) throws -> [Entry] {
-    func unusable(_ cause: String, _ advice: String) -> UnusableTokens {
-      UnusableTokens(description: "read \(path): \(cause); \(advice)")
+    func unusable(_ cause: String, _ advice: String) -> UnusableSecret {
+      UnusableSecret(path: path, cause: cause, advice: advice)
     }
-    let descriptor = try check("open", path) { open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK) }
-    guard let file = try OpenFile(owning: descriptor, path: path) else {
-      throw unusable("no file", "name a file with lines NAME TOKEN [SESSION-PREFIX]")
-    }
-    var status = stat()
-    guard fstat(file.descriptor, &status) == 0 else { throw DiskError("fstat", path) }
-    guard status.st_mode & (S_IROTH | S_IWOTH) == 0 else {
-      throw unusable("everybody may read it", "run: chmod 640 \(path)")
-    }
-    guard case .bytes(let bytes) = try readRegularFile(file.descriptor, path: path, limit: maximumBytes) else {
-      throw unusable("more than \(maximumBytes) bytes", "name a file that has only tokens")
-    }
+    let bytes = try SecretFile.bytes(of: path, content: "lines NAME TOKEN [SESSION-PREFIX]", limit: maximumBytes)
     guard let text = String(validating: bytes, as: UTF8.self) else {
       throw unusable("not UTF-8", "write names and tokens in ASCII")
     }
@@ -87,7 +75,7 @@ package final class IngestTokens: Sendable {
       let words = line.split { $0 == " " || $0 == "\t" }.map(String.init)
       guard let name = words.first, !name.hasPrefix("#") else { continue }
       // The message shows no word of the line: any of them may be a token.
-      func wrong(_ cause: String) -> UnusableTokens {
+      func wrong(_ cause: String) -> UnusableSecret {
         unusable(
           "line \(index + 1): \(cause)", "write NAME TOKEN [SESSION-PREFIX], a token by: openssl rand -base64 32")
       }
@@ -107,9 +95,4 @@ package final class IngestTokens: Sendable {
     guard !entries.isEmpty else { throw unusable("no token", "add a line NAME TOKEN") }
     return entries
   }
-}
-
-/// A file of tokens that is not used.
-package struct UnusableTokens: Error, CustomStringConvertible {
-  package let description: String
 }

@@ -3,7 +3,6 @@
 
 import FileSystem
 import FrameBatches
-import Glibc
 
 package struct WebhookSigner: Sendable {
   private static let prefix = "whsec_"
@@ -26,26 +25,10 @@ package struct WebhookSigner: Sendable {
     if secret.isEmpty { return nil }
   }
 
-  /// Reads a secret file. It may be a link, as in a mounted Kubernetes secret.
-  ///
   /// - Throws: ``UnusableSecret``; ``DiskError``.
   package init(file path: String) throws {
-    let descriptor = try check("open", path) { open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK) }
-    guard let file = try OpenFile(owning: descriptor, path: path) else {
-      throw UnusableSecret(path: path, cause: "no file", advice: "name a file with the secret")
-    }
-    var status = stat()
-    guard fstat(file.descriptor, &status) == 0 else { throw DiskError("fstat", path) }
-    guard status.st_mode & (S_IROTH | S_IWOTH) == 0 else {
-      throw UnusableSecret(path: path, cause: "everybody may read it", advice: "run: chmod 600 \(path)")
-    }
-    guard file.size <= Self.maximumBytes else {
-      throw UnusableSecret(
-        path: path, cause: "more than \(Self.maximumBytes) bytes", advice: "name a file that has only the secret")
-    }
-    var bytes = [UInt8](repeating: 0, count: file.size)
-    let count = try check("read", path) { pread(file.descriptor, &bytes, bytes.count, 0) }
-    guard let signer = WebhookSigner(secret: Array(bytes.prefix(count))) else {
+    let content = try SecretFile.bytes(of: path, content: "the secret", limit: Self.maximumBytes)
+    guard let signer = WebhookSigner(secret: content) else {
       throw UnusableSecret(
         path: path, cause: "empty, or no base64 after \(Self.prefix)",
         advice: "make one: openssl rand -base64 32 >FILE; chmod 600 FILE")
@@ -60,12 +43,4 @@ package struct WebhookSigner: Sendable {
     let message = Array("\(id).\(timeS).".utf8) + body
     return "v1," + Base64.encode(SHA256.authentication(of: message, key: secret))
   }
-}
-
-/// A secret file that is not used.
-package struct UnusableSecret: Error, CustomStringConvertible {
-  let path: String
-  let cause: String
-  let advice: String
-  package var description: String { "read \(path): \(cause); \(advice)" }
 }
