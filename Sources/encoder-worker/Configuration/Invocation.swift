@@ -74,10 +74,19 @@ struct Invocation {
     do {
       return try parse(added, with: more)
     } catch {
-      guard let text = text(blaming: error, with: more) else { EncoderWorker.exit(withError: error) }
-      say(lines: text)
-      EncoderWorker.exit(withError: EncoderWorker.exitCode(for: error))
+      // What is alive here at the exit counts as a leak.
+      EncoderWorker.exit(withError: tell(error, with: more) ? EncoderWorker.exitCode(for: error) : error)
     }
+  }
+
+  /// Tells the message of the parser with the source of the setting that is at fault.
+  ///
+  /// - Returns: whether it is one.
+  @inline(never)
+  private func tell(_ error: any Error, with more: [String]) -> Bool {
+    guard let text = text(blaming: error, with: more) else { return false }
+    say(lines: text)
+    return true
   }
 
   /// Returns the parser's message with the source of the setting that it would not refuse without; nil if there is none.
