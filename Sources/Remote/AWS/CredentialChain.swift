@@ -65,7 +65,7 @@ package final class CredentialChain: Sendable {
   var isUnsigned: Bool { provider == nil }
 
   /// The remedy when a service refuses the credentials.
-  var remedy: String { provider?.remedy ?? "set credentials: requests are unsigned" }
+  var remedy: String { provider?.remedy ?? "leave out --unsigned, and set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY" }
 
   /// Returns the credentials to sign with now; nil if requests are explicitly unsigned.
   ///

@@ -5,6 +5,7 @@ import FrameBatches
 import Glibc
 import Logging
 import Notifying
+import Remote
 import SegmentEncoder
 import Sessions
 import WorkQueues
@@ -43,6 +44,7 @@ func reportingFailures(_ work: () throws -> Void) throws {
     case is BadTarget, is BadList, is NoSuchBatch, is NoSuchNotification, is NothingToServe, is NoSuchSpool,
       is UnusableSecret:
       throw ExitCode.validationFailure
+    case let none as CredentialError where none.isMissing: throw ExitCode.validationFailure
     default: throw ExitStatus.of(error)
     }
   }
