@@ -1,4 +1,4 @@
-/// What all services of Amazon need, and servers that speak their protocols: region, addresses, credentials, time.
+/// Region, addresses, credentials and time for services of Amazon, and for servers that speak their protocols.
 package struct AWSSettings: Sendable {
   package let credentials: CredentialChain
   /// The time to sign with.

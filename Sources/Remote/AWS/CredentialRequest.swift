@@ -48,9 +48,12 @@ struct CredentialAnswer: SecretValue {
 
   var isGood: Bool { (200...299).contains(status) }
 
-  /// A word of the answer, such as an error code, that may be shown: nil for other texts.
-  static func shown(_ text: String?) -> String? {
-    text.flatMap { $0.isPlain(and: "-_.") && (1...64).contains($0.utf8.count) ? $0 : nil }
+  /// Returns an error code, which may be shown; nil for other texts, which may have secrets.
+  static func code(_ text: String?) -> String? {
+    text.flatMap { text in
+      let isWord = text.utf8.allSatisfy { (65...90).contains($0) || (97...122).contains($0) }
+      return isWord && (1...40).contains(text.utf8.count) ? text : nil
+    }
   }
 
   /// Reads the JSON of IMDS and of containers.
@@ -59,7 +62,7 @@ struct CredentialAnswer: SecretValue {
       throw CredentialAnswerError("the answer is no JSON object")
     }
     if let code = members["Code"]?.string, code != "Success" {
-      throw CredentialAnswerError("the answer says \(Self.shown(code) ?? "an error")")
+      throw CredentialAnswerError("the answer says \(Self.code(code) ?? "an error")")
     }
     return try credentials(
       members["AccessKeyId"]?.string, members["SecretAccessKey"]?.string, members["Token"]?.string,
@@ -77,7 +80,8 @@ struct CredentialAnswer: SecretValue {
     guard expiration.utf8.count <= 40, let expiresMs = SessionInstant(expiration)?.unixMs(inSessionFrom: 0) else {
       throw CredentialAnswerError("the answer has an Expiration that is no time")
     }
-    let lifetimeMs = expiresMs - (dateMs ?? WallClock.nowMs)
+    // The header has whole seconds.
+    let lifetimeMs = expiresMs - (dateMs.map { $0 + 999 } ?? WallClock.nowMs)
     guard lifetimeMs > 0 else { throw CredentialAnswerError("the answer has credentials that have expired") }
     return FetchedCredentials(credentials: credentials, lifetimeMs: Int(min(lifetimeMs, Self.maximumLifetimeMs)))
   }

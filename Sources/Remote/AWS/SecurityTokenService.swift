@@ -28,7 +28,7 @@ struct SecurityTokenService: Sendable {
         ).send()
         let text = String(decoding: answer.bytes, as: UTF8.self)
         if answer.isGood { return try Self.credentials(answer, text) }
-        let code = CredentialAnswer.shown(S3XML.first("Code", in: text))
+        let code = CredentialAnswer.code(S3XML.first("Code", in: text))
         last = StepFailure("STS at \(base.host) answered \(answer.status)\(code.map { " \($0)" } ?? "") to \(action)")
         let isClock = credentials != nil && answer.dateMs.map { clock.correct(by: $0) } ?? false
         guard isClock || answer.status >= 500 || answer.status == 429 || code == "IDPCommunicationError" else { break }
