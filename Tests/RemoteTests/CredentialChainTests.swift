@@ -20,8 +20,8 @@ import Testing
 
     let state = Mutex(State())
     var name: String { "the test's step" }
-    var isFixed: Bool { state.withLock(\.isFixed) }
-    var calls: Int { state.withLock(\.calls) }
+    var isFixed: Bool { state.withLock { $0.isFixed } }
+    var calls: Int { state.withLock { $0.calls } }
 
     func set(_ change: (inout State) -> Void) { state.withLock { change(&$0) } }
 

@@ -27,9 +27,8 @@ package struct AWSSettings: Sendable {
     endpoints = try AWSEndpoints(environment)
     clock = SigningClock(warn: warn)
     credentials =
-      isUnsigned
-      ? .unsigned
-      : CredentialChain(try CredentialSources.provider(environment, endpoints, clock), warn: warn)
+      try isUnsigned
+      ? .unsigned : CredentialChain(CredentialSources.provider(environment, endpoints, clock), warn: warn)
   }
 
   package var region: String { endpoints.region }

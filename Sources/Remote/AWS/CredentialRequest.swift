@@ -1,4 +1,3 @@
-import CLinux
 import FileSystem
 import FrameBatches
 import JSON

@@ -34,7 +34,8 @@ struct CredentialSources {
     if let role = try sources.webIdentity() { return role }
     if let profile = environment.profile, let provider = try sources.provider(profile, []) { return provider }
     if let container = try ContainerCredentials(environment) { return container }
-    return try InstanceMetadata(environment) ?? NoCredentials()
+    if let instance = try InstanceMetadata(environment) { return instance }
+    return NoCredentials()
   }
 
   private func webIdentity() throws -> WebIdentityRole? {

@@ -85,6 +85,6 @@ struct NoCredentials: CredentialProvider {
 
 extension CredentialError {
   static let nothingConfigured = CredentialError(
-    step: "this machine", cause: "there are none: no keys, profile, web identity, container or instance role",
+    step: "this machine", cause: "no keys, profile, web identity or container is configured, and IMDS is not there",
     advice: "set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, give it a role, or say --unsigned", isMissing: true)
 }

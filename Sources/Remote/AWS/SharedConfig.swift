@@ -66,7 +66,7 @@ struct SharedConfig: Sendable, SecretValue {
     _ text: Substring, _ isCredentials: Bool
   ) -> (WritableKeyPath<SharedConfig, [String: [String: String]]>?, String) {
     let title = trimmed(text.dropFirst().prefix { $0 != "]" })
-    if isCredentials || title == "default" { return (\.profiles, String(title)) }
+    if isCredentials || title == "default" { return (\SharedConfig.profiles, String(title)) }
     for (word, section) in [("profile", \SharedConfig.profiles), ("services", \SharedConfig.services)] {
       guard title.hasPrefix(word), let blank = title.dropFirst(word.count).first, blank == " " || blank == "\t"
       else { continue }

@@ -22,7 +22,7 @@ final class SigningClock: Sendable {
   }
 
   /// Unix milliseconds.
-  var nowMs: Int64 { wallMs() &+ state.withLock(\.offsetMs) }
+  var nowMs: Int64 { wallMs() &+ state.withLock { $0.offsetMs } }
 
   /// Takes over the time of a service that refused a signature.
   ///

@@ -57,7 +57,7 @@ struct PlaylistCommand: ParsableCommand {
       guard let text = String(validating: stored.bytes, as: UTF8.self) else {
         throw BadSession(store.name(of: list.key), "no text", advice: list.advice)
       }
-      let signed = plain ? nil : try client.presigner(expires: expires)
+      let signed = try plain ? nil : client.presigner(expires: expires)
       if let signed, signed.expiresS < expires {
         say(
           "the URLs expire in \(signed.expiresS) s with the credentials that sign them, not in \(expires) s", .warning)

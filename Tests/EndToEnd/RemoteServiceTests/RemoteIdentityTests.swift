@@ -53,7 +53,7 @@ struct RemoteIdentityTests {
     identity.set(.init(lifeS: 3))
     try rules(#"{"busy": 0.1}"#)
     let worker = try start(step)
-    let seconds = Extent.of(12, full: 600)
+    let seconds = step == .webIdentity ? Extent.of(12, full: 600) : 12
     var number = 0
     for second in 0..<seconds {
       switch second % 12 {
