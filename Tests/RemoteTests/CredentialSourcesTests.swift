@@ -115,6 +115,16 @@ import Testing
     #expect(step.name == "the container's AWS_CONTAINER_CREDENTIALS_FULL_URI")
   }
 
+  @Test func keysOfTheEnvironmentExpireWhenTheirVariableSaysSo() throws {
+    func keys(_ expiration: String) throws -> any CredentialProvider {
+      try provider(Self.keys.merging(["AWS_CREDENTIAL_EXPIRATION": expiration]) { $1 })
+    }
+    #expect(try keys("").fetch().lifetimeMs == nil)
+    #expect(try #require(try keys("2100-01-01T00:00:00+00:00").fetch().lifetimeMs) > 3_600_000)
+    #expect(throws: CredentialError.self) { try keys("2020-01-01T00:00:00Z").fetch() }
+    #expect(throws: BadS3Setting.self) { try keys("soon") }
+  }
+
   @Test func credentialsFileGoesBeforeTheConfigFile() throws {
     let file = try scratch.file(
       "credentials", Array("[default]\naws_access_key_id = C\naws_secret_access_key = D\n".utf8))

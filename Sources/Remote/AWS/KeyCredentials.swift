@@ -1,6 +1,11 @@
+import FileSystem
+import FrameBatches
+
 /// The keys in the environment.
 struct EnvironmentKeys: CredentialProvider, SecretValue {
   private let credentials: AWSCredentials
+  /// In unix milliseconds; nil if nobody says.
+  private let expiresMs: Int64?
 
   /// - Returns: nil without keys.
   /// - Throws: ``BadS3Setting``, which names the variables.
@@ -13,6 +18,15 @@ struct EnvironmentKeys: CredentialProvider, SecretValue {
           "AWS_ACCESS_KEY_ID, AWS_SESSION_TOKEN: a blank, a comma or no ASCII; give them as they are")
       }
       self.credentials = credentials
+      let expiration = environment["AWS_CREDENTIAL_EXPIRATION"].map { SessionInstant($0) }
+      guard case .unixMs(let expiresMs)? = expiration else {
+        guard expiration == nil else {
+          throw BadS3Setting("AWS_CREDENTIAL_EXPIRATION is no time; write it as 2026-11-27T12:00:00Z, or unset it")
+        }
+        self.expiresMs = nil
+        return
+      }
+      self.expiresMs = expiresMs
     default: throw BadS3Setting("AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY go together; set both or none")
     }
   }
@@ -21,7 +35,13 @@ struct EnvironmentKeys: CredentialProvider, SecretValue {
   var remedy: String { "check AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY and AWS_SESSION_TOKEN" }
   var isFixed: Bool { true }
 
-  func fetch() -> FetchedCredentials { FetchedCredentials(credentials: credentials, lifetimeMs: nil) }
+  func fetch() throws -> FetchedCredentials {
+    let lifetimeMs = expiresMs.map { Int($0 - WallClock.nowMs) }
+    guard lifetimeMs.map({ $0 > 0 }) ?? true else {
+      throw failure("AWS_CREDENTIAL_EXPIRATION has passed", "set new keys, or give the program a role")
+    }
+    return FetchedCredentials(credentials: credentials, lifetimeMs: lifetimeMs)
+  }
 }
 
 /// The keys in a profile. The files are read again when a service refuses the keys.
