@@ -1,6 +1,7 @@
 import FileSystem
 import FrameBatches
 import JSON
+import Sessions
 
 /// A request for credentials: no redirect, a small answer, one deadline for all of it.
 struct CredentialRequest {

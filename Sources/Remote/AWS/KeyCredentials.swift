@@ -19,7 +19,7 @@ struct EnvironmentKeys: CredentialProvider, SecretValue {
       }
       self.credentials = credentials
       let expiration = environment["AWS_CREDENTIAL_EXPIRATION"].map { SessionInstant($0) }
-      guard case .unixMs(let expiresMs)? = expiration else {
+      guard case .unixMs(let expiresMs)?? = expiration else {
         guard expiration == nil else {
           throw BadS3Setting("AWS_CREDENTIAL_EXPIRATION is no time; write it as 2026-11-27T12:00:00Z, or unset it")
         }
