@@ -118,7 +118,7 @@ let package = Package(
     .target(
       name: "Remote",
       dependencies: [
-        "FileSystem", "FrameBatches", "Encoding", "Sessions", "Notifying", "WorkQueues", "CHiredis", "CCurl",
+        "FileSystem", "JSON", "FrameBatches", "Encoding", "Sessions", "Notifying", "WorkQueues", "CHiredis", "CCurl",
         "CLinux",
       ],
       swiftSettings: strict),

@@ -10,7 +10,7 @@ import Testing
   private static let capture: Set = ["capture", "interval", "name-time", "time-zone", "times", "session-from"]
   private static let log: Set = ["log-format", "log-level", "verbose"]
   private static let sandbox: Set = ["sandbox", "max-decode"]
-  private static let remote: Set = ["queue", "store", "allow-non-durable-queue"]
+  private static let remote: Set = ["queue", "store", "unsigned", "allow-non-durable-queue"]
   private static let encoding =
     sandbox.union(["quality", "max-hold", "segment", "background", "max-jump", "limit", "jobs", "profile"])
 
@@ -35,15 +35,16 @@ import Testing
     "status": ["spool", "output"],
     "quarantine list": ["spool"], "quarantine show": ["spool"], "quarantine retry": ["spool"],
     "quarantine purge": ["spool"],
-    "notify list": ["spool", "store"], "notify show": ["spool", "store"],
-    "notify retry": ["spool", "store", "notify", "notify-secret-file"], "notify purge": ["spool", "store"],
+    "notify list": ["spool", "store", "unsigned"], "notify show": ["spool", "store", "unsigned"],
+    "notify retry": ["spool", "store", "unsigned", "notify", "notify-secret-file"],
+    "notify purge": ["spool", "store", "unsigned"],
     "prune": ["spool", "output", "lease"],
-    "end": ["output", "spool", "store"],
-    "delete": sandbox.union(["output", "spool", "store", "session-from"]),
+    "end": ["output", "spool", "store", "unsigned"],
+    "delete": sandbox.union(["output", "spool", "store", "unsigned", "session-from"]),
     "serve": sandbox.union(["listen", "host"]),
     "reconcile": remote,
-    "playlist": ["store", "expires", "plain"],
-    "config": [],
+    "playlist": ["store", "unsigned", "expires", "plain"],
+    "config show": [], "config check": ["store", "unsigned"],
   ]
 
   /// The commands without subcommands, by their words.

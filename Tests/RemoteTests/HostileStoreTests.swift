@@ -57,6 +57,20 @@ import WorkQueues
     #expect(try names(in: scratch.path).isEmpty)
   }
 
+  /// All attempts of a call share one deadline, and an answer that only drips does not move it.
+  @Test(arguments: ["stall", "drip"])
+  func timeoutDoesNotMultiplyWithTheRetries(key: String) throws {
+    let environment = server.environment
+    var settings = try S3Settings { environment[$0] }
+    (settings.timeoutS, settings.pauseMs) = (1, 1)
+    let client = try S3Client(S3Location("s3://replay"), settings)
+    let error = #expect(throws: ObjectStoreError.self) {
+      try client.download(key, to: scratch.path("file"), limit: 1 << 20)
+    }
+    #expect(error?.status == nil)
+    #expect((1...2).contains(client.requests["GET"] ?? 0))
+  }
+
   @Test func permanentFailureIsNotRetried() throws {
     for key in [
       "status-400", "status-403", "status-501", "redirect", "lengthless", "tagless", "endless-403", "bucket", "skewed",

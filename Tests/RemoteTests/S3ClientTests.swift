@@ -24,10 +24,10 @@ import WorkQueues
 
   private static func client(
     _ server: StoreServer, _ location: String, _ others: [String: String] = [:],
-    listCount: Int? = nil
+    listCount: Int? = nil, unsigned isUnsigned: Bool = false
   ) throws -> S3Client {
     let environment = server.environment.merging(others) { $1 }
-    var settings = try S3Settings { environment[$0] }
+    var settings = try S3Settings(environment: { environment[$0] }, unsigned: isUnsigned)
     settings.listCount = listCount
     settings.pauseMs = 1
     return try S3Client(S3Location(location), settings)
@@ -159,11 +159,10 @@ import WorkQueues
   }
 
   @Test func refusedCredentialsAreReportedAtOnce() throws {
-    for others in [
-      ["AWS_SECRET_ACCESS_KEY": "wrong"], ["AWS_ACCESS_KEY_ID": "AKIDOTHER"],
-      ["AWS_ACCESS_KEY_ID": "", "AWS_SECRET_ACCESS_KEY": ""],
+    for (others, isUnsigned) in [
+      (["AWS_SECRET_ACCESS_KEY": "wrong"], false), (["AWS_ACCESS_KEY_ID": "AKIDOTHER"], false), ([:], true),
     ] {
-      let client = try Self.client(server, "s3://replay", others)
+      let client = try Self.client(server, "s3://replay", others, unsigned: isUnsigned)
       let error = #expect(throws: ObjectStoreError.self) { try client.get("x", limit: 1) }
       #expect(error?.status == 403 && error?.description.contains("AWS_SECRET_ACCESS_KEY") == true)
       #expect(client.requests == ["GET": 1])
@@ -184,17 +183,17 @@ import WorkQueues
   @Test func presignedURLGivesTheBytesUntilItExpires() throws {
     for key in Self.keys where key != "a/../b" && key != "./x" {
       _ = try client.put(key, .bytes(Array(key.utf8)), .json, when: .always)
-      let url = try client.presignedURL(for: key, expires: 3_600, now: Int64(Date().timeIntervalSince1970 * 1_000))
+      let url = try client.presigner(expires: 3_600).url(for: key)
       let fetched = try Tool.output("curl", ["--noproxy", "*", "-sSfg", url])
       #expect(fetched == Data(key.utf8), "\(key)")
     }
-    let late = try client.presignedURL(
-      for: "plain.json", expires: 60, now: Int64(Date().timeIntervalSince1970 * 1_000) - 61_000)
+    let late = try client.presigner(expires: 60, now: Int64(Date().timeIntervalSince1970 * 1_000) - 61_000)
+      .url(for: "plain.json")
     for url in [late, client.plainURL(for: "plain.json")] {
       #expect(try Tool.run("curl", ["--noproxy", "*", "-sSf", url]).status == 22)
     }
-    #expect(throws: ObjectStoreError.self) { try client.presignedURL(for: "x", expires: 604_801, now: 0) }
-    #expect(throws: ObjectStoreError.self) { try client.presignedURL(for: "x", expires: 0, now: 0) }
+    #expect(throws: ObjectStoreError.self) { try client.presigner(expires: 604_801) }
+    #expect(throws: ObjectStoreError.self) { try client.presigner(expires: 0) }
   }
 
   /// Signs at a fixed time, with every special character in the URLs.
@@ -223,8 +222,9 @@ import WorkQueues
     func words(_ url: some StringProtocol) -> Set<Substring> { Set(String(url).split { "?&".contains($0) }) }
     let lines = String(decoding: theirs, as: UTF8.self).split(separator: "\n")
     #expect(lines.count == Self.keys.count)
+    let presigner = try client.presigner(expires: 3_600, now: 1_767_863_112_000)
     for (key, line) in zip(Self.keys, lines) {
-      let ours = try client.presignedURL(for: key, expires: 3_600, now: 1_767_863_112_000)
+      let ours = presigner.url(for: key)
       #expect(words(ours) == words(line), "\(key)")
     }
   }

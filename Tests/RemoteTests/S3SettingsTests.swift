@@ -75,9 +75,12 @@ import WorkQueues
     for wrong in [
       ["playlist"], ["playlist", "s"], ["playlist", "../s", "--store", "s3://replay"],
       ["playlist", "s", "--store", "replay"], ["playlist", "s", "--store", "s3://replay", "--expires", "604801"],
-      ["playlist", "s", "--store", "s3://replay"],
+      ["playlist", "s", "--store", "s3://replay"], ["playlist", "s", "--store", "s3://replay", "--unsigned"],
     ] {
-      let none = ["AWS_ACCESS_KEY_ID": "", "AWS_SECRET_ACCESS_KEY": ""]
+      let none = [
+        "AWS_ACCESS_KEY_ID": "", "AWS_SECRET_ACCESS_KEY": "", "AWS_EC2_METADATA_DISABLED": "true",
+        "HOME": "/nonexistent",
+      ]
       let result = try Tool.run(EncoderWorker.path, wrong, environment: none)
       #expect(result.status == 64 && result.text.isEmpty, "\(wrong): \(result.status)")
     }

@@ -19,12 +19,15 @@ public final class StoreServer: Sendable {
   /// The server exits when this pipe closes.
   private let input = Pipe()
 
-  /// - Parameter script: The server script. `hostile.py` is a store whose faults depend on the object's name.
-  public init(_ script: String = "serve.py") throws {
+  /// - Parameters:
+  ///   - script: The server script. `hostile.py` is a store whose faults depend on the object's name.
+  ///   - variables: Variables for the script, which reads some from its environment.
+  public init(_ script: String = "serve.py", variables: [String: String] = [:]) throws {
     let script = Fixture.root.appendingPathComponent("Tests/store/\(script)").path
     // Debian's Python, for which moto is installed.
     process.executableURL = URL(fileURLWithPath: Tool.python)
     process.arguments = ["-B", script, Self.bucket]
+    process.environment = ProcessInfo.processInfo.environment.merging(variables) { $1 }
     process.standardInput = input
     let output = Pipe()
     process.standardOutput = output

@@ -80,6 +80,13 @@ class Handler(BaseHTTPRequestHandler):
         self.send(200, b"01234", length=1000)
         time.sleep(60)
 
+    def drip(self, _):
+        self.send(200, length=1 << 20)
+        while True:
+            self.wfile.write(b"x" * 100)
+            self.wfile.flush()
+            time.sleep(0.2)
+
     def redirect(self, _):
         self.send(307, Location="http://127.0.0.1:%d/replay/secret" % self.server.server_port, x_amz_bucket_region="eu-west-3")
 

@@ -4,16 +4,23 @@ The store answers one request at a time, so that conditions are atomic. It answe
 It checks signatures as S3 does, with botocore's own signer. Paths below /open/ need none. Usage: serve.py BUCKET [LOG]
 
 LOG gets a line for each signed request: method, status, received and sent bytes, path.
+
+The environment may name two files that each request reads. STORE_ISSUED has the credentials of identity.py: they are
+accepted until they expire. STORE_CONTROL is JSON: "deny" (nothing is permitted), "busy" (the share of requests that get
+503), "skewS" (the store's clock is ahead, and it tolerates 300 seconds).
 """
 
 import datetime
 import hashlib
 import hmac
 import io
+import json
 import logging
 import os
+import random
 import sys
 import threading
+import time
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from urllib.parse import parse_qsl, quote, unquote, unquote_to_bytes
 
@@ -28,6 +35,39 @@ from werkzeug.test import run_wsgi_app  # noqa: E402
 KEY, SECRET, REGION = "AKIDEXAMPLE", "wJalrXUtnFEMI/K7MDENG+bPxRfiCYEXAMPLEKEY", "us-east-1"
 
 
+STATUS = {"ExpiredToken": "400 Bad Request", "InvalidToken": "400 Bad Request", "SlowDown": "503 Slow Down"}
+
+
+def control():
+    try:
+        with open(os.environ["STORE_CONTROL"]) as file:
+            return json.load(file)
+    except (KeyError, OSError, ValueError):
+        return {}
+
+
+def issued(key):
+    """Returns the credentials of a key that identity.py has issued, or None."""
+    try:
+        with open(os.environ["STORE_ISSUED"]) as file:
+            return next((made for made in map(json.loads, file) if made["key"] == key), None)
+    except (KeyError, OSError, ValueError):
+        return None
+
+
+def forbidden(environ, rules):
+    """Returns the reason why a request is refused whatever its signature is, or None."""
+    if rules.get("deny"):
+        return "AccessDenied", "Access Denied"
+    if random.random() < rules.get("busy", 0):
+        return "SlowDown", "Please reduce your request rate."
+    if "skewS" in rules and "HTTP_X_AMZ_DATE" in environ:
+        said = datetime.datetime.strptime(environ["HTTP_X_AMZ_DATE"] + "+0000", "%Y%m%dT%H%M%SZ%z").timestamp()
+        if abs(said - time.time() - rules["skewS"]) > 300:
+            return "RequestTimeTooSkewed", "The difference between the request time and the current time is too large."
+    return None
+
+
 def wrong(environ, body):
     """Returns the reason why a request's signature is invalid, or None."""
     path, _, query = environ["REQUEST_URI"].partition("?")
@@ -37,7 +77,13 @@ def wrong(environ, body):
     headers = {k[5:].replace("_", "-").lower(): v for k, v in environ.items() if k.startswith("HTTP_")}
     headers.update({k: environ[k.replace("-", "_").upper()] for k in ("content-type", "content-length")
                     if environ.get(k.replace("-", "_").upper())})
-    credentials = Credentials(KEY, SECRET)
+    key = words.get("X-Amz-Credential", headers.get("authorization", "").partition("Credential=")[2]).partition("/")[0]
+    made = issued(key) or {"key": KEY, "secret": SECRET}
+    credentials = Credentials(made["key"], made["secret"])
+    if "expires" in made and time.time() > made["expires"]:
+        return "ExpiredToken", "The provided token has expired."
+    if "token" in made and made["token"] not in (headers.get("x-amz-security-token"), words.get("X-Amz-Security-Token")):
+        return "InvalidToken", "The provided token is malformed or otherwise invalid."
     if "X-Amz-Signature" in words:
         said, scope, signed = words.pop("X-Amz-Signature"), words["X-Amz-Credential"], words["X-Amz-SignedHeaders"]
         date, signer = words["X-Amz-Date"], S3SigV4QueryAuth(credentials, "s3", REGION, expires=3600)
@@ -53,7 +99,7 @@ def wrong(environ, body):
             return "XAmzContentSHA256Mismatch", "The provided 'x-amz-content-sha256' header does not match"
     else:
         return "AccessDenied", "Access Denied."
-    if scope != f"{KEY}/{date[:8]}/{REGION}/s3/aws4_request":
+    if scope != f"{made['key']}/{date[:8]}/{REGION}/s3/aws4_request":
         return "InvalidAccessKeyId", "The AWS Access Key Id you provided does not exist in our records."
     unsigned = [name for name in headers if name.startswith("x-amz-") and name not in signed.split(";")]
     if unsigned:
@@ -91,9 +137,10 @@ class Handler(BaseHTTPRequestHandler):
             self.close_connection = True
             return
         environ = self.environ(body)
-        why = None if self.is_open else wrong(environ, body)
+        self.rules = control()
+        why = None if self.is_open else forbidden(environ, self.rules) or wrong(environ, body)
         if why:
-            status, headers = "403 Forbidden", [("Content-Type", "application/xml")]
+            status, headers = STATUS.get(why[0], "403 Forbidden"), [("Content-Type", "application/xml")]
             text = "<?xml version='1.0'?><Error><Code>%s</Code><Message>%s</Message></Error>" % why
             parts = [text.encode()]
         else:
@@ -123,7 +170,7 @@ class Handler(BaseHTTPRequestHandler):
 
     def reply(self, status, headers, body):
         self.send_response_only(int(status.split()[0]))
-        self.send_header("Date", self.date_time_string())
+        self.send_header("Date", self.date_time_string(time.time() + self.rules.get("skewS", 0)))
         for name, value in headers:
             if name.lower() not in ("connection", "content-length", "date"):
                 self.send_header(name, value)

@@ -1,4 +1,4 @@
-// The only file that loads libcurl: for an object store, and for a receiver of events.
+// The only file that loads libcurl: for an object store, for credentials, and for a receiver of events.
 
 import CCurl
 import FileSystem
@@ -20,6 +20,9 @@ struct CurlRequest {
   let headers: [(name: String, value: String)]
   /// Seconds without a byte after which the request fails.
   let timeoutS: Int
+  var connectTimeoutS = 10
+  /// Whether the proxies of the environment are used.
+  var usesProxy = true
 }
 
 /// Sends requests of any thread, over reused connections.
@@ -96,10 +99,11 @@ final class CurlPool: Sendable {
     try check(ccurl_set_text(library, curl, CURLOPT_ERRORBUFFER, handle.message), handle)
     try text(CURLOPT_URL, request.url)
     try text(CURLOPT_PROTOCOLS_STR, "http,https")
+    if !request.usesProxy { try text(CURLOPT_NOPROXY, "*") }
     // Keys may have parts such as "..", so the path is sent as it is.
     for (option, value) in [
       (CURLOPT_PATH_AS_IS, 1), (CURLOPT_FOLLOWLOCATION, 0), (CURLOPT_HTTP_VERSION, Int(CURL_HTTP_VERSION_1_1)),
-      (CURLOPT_NOSIGNAL, 1), (CURLOPT_CONNECTTIMEOUT, 10), (CURLOPT_LOW_SPEED_LIMIT, 100),
+      (CURLOPT_NOSIGNAL, 1), (CURLOPT_CONNECTTIMEOUT, request.connectTimeoutS), (CURLOPT_LOW_SPEED_LIMIT, 100),
       (CURLOPT_LOW_SPEED_TIME, request.timeoutS), (CURLOPT_TCP_KEEPALIVE, 1),
     ] { try number(option, value) }
     switch request.method {

@@ -26,6 +26,7 @@ final class CurlTransfer {
   private let limit: Int
   private let sink: Sink
   private let cancellation: Cancellation
+  private let deadline: TransferDeadline?
 
   private static let known: Set = [
     "etag", "content-length", "transfer-encoding", "x-amz-bucket-region", "last-modified", "date", "location",
@@ -36,10 +37,13 @@ final class CurlTransfer {
   /// - Parameters:
   ///   - limit: the maximum bytes of a successful response.
   ///   - cancellation: asked during the transfer, at least once a second.
+  ///   - deadline: the end of the transfer; nil for none but the timeout of the request.
   init(
-    sending body: RequestBody, key: String, limit: Int, cancellation: Cancellation, sink: @escaping Sink
+    sending body: RequestBody, key: String, limit: Int, cancellation: Cancellation, deadline: TransferDeadline? = nil,
+    sink: @escaping Sink
   ) {
     self.cancellation = cancellation
+    self.deadline = deadline
     self.body = body
     self.key = key
     self.limit = limit
@@ -53,6 +57,11 @@ final class CurlTransfer {
   var ageS: Int? {
     let times = ["last-modified", "date"].map { headers[$0].map { clinux_http_time($0) } ?? 0 }
     return times.contains(0) ? nil : times[1] - times[0]
+  }
+
+  /// The time of the response by the server's clock, in unix milliseconds; nil if the header is missing or invalid.
+  var dateMs: Int64? {
+    headers["date"].map { Int64(clinux_http_time($0)) }.flatMap { $0 > 0 ? 1_000 * $0 : nil }
   }
 
   /// Whether the response tells where it ends.
@@ -92,6 +101,9 @@ final class CurlTransfer {
 
   private func shouldContinue() -> Bool {
     if cancellation.isRequested { failure = Cancelled() }
+    if failure == nil, let deadline, deadline.hasPassed(after: sent + received) {
+      failure = TransferFailure(cause: "\(sent + received) bytes in all the time of the request", isTransient: true)
+    }
     return failure == nil
   }
 
@@ -138,5 +150,24 @@ final class CurlTransfer {
       failure = error
       return Int(CURL_READFUNC_ABORT)
     }
+  }
+}
+
+/// The end of a request with all its attempts. It moves on with the bytes that an attempt has moved: a large object may
+/// take long, a slow answer may not.
+struct TransferDeadline {
+  /// On the monotonic clock, for an attempt that moves no byte.
+  let atMs: Int
+
+  /// The least that a store has to send or take: 4 KiB a second.
+  private static let bytesAMillisecond = 4
+
+  init(afterS seconds: Int) { atMs = MonotonicClock.milliseconds() + 1_000 * seconds }
+
+  /// Milliseconds until an attempt that moves no byte has to end.
+  var remainingMs: Int { max(0, atMs - MonotonicClock.milliseconds()) }
+
+  func hasPassed(after bytes: Int) -> Bool {
+    MonotonicClock.milliseconds() >= atMs + bytes / Self.bytesAMillisecond
   }
 }

@@ -8,14 +8,16 @@ struct S3Address: Sendable {
   /// Puts the bucket into the path of a named endpoint, since few of these have a DNS name for each bucket. A bucket
   /// with a dot is in the path, too: no certificate matches its host name.
   init(_ location: S3Location, _ settings: S3Settings) {
-    let amazon = "s3.\(settings.region).amazonaws.com"
-    if let endpoint = settings.endpoint {
-      base = S3Endpoint(scheme: endpoint.scheme, host: endpoint.host, path: "\(endpoint.path)/\(location.bucket)")
-    } else if location.bucket.contains(".") {
-      base = S3Endpoint(scheme: "https", host: amazon, path: "/" + location.bucket)
-    } else {
-      base = S3Endpoint(scheme: "https", host: "\(location.bucket).\(amazon)", path: "")
-    }
+    let endpoint = settings.aws.endpoints.base(of: "s3")
+    let isInPath =
+      switch settings.addressing {
+      case .auto: settings.aws.endpoint(of: "s3") != nil || location.bucket.contains(".")
+      case .path: true
+      case .virtual: false
+      }
+    base = S3Endpoint(
+      scheme: endpoint.scheme, host: isInPath ? endpoint.host : "\(location.bucket).\(endpoint.host)",
+      path: isInPath ? "\(endpoint.path)/\(location.bucket)" : endpoint.path)
   }
 
   /// Returns the path of an object by its absolute key; of the bucket for nil.

@@ -8,8 +8,6 @@ package final class S3Client: ObjectClient {
   package let location: S3Location
   private let settings: S3Settings
   private let address: S3Address
-  /// Signs requests; nil without credentials.
-  private let signer: AWSSigner?
   private let pool: CurlPool
   private let counts = Mutex<[String: Int]>([:])
   private let isOverdue: @Sendable () -> Bool
@@ -29,7 +27,6 @@ package final class S3Client: ObjectClient {
     self.location = location
     self.settings = settings
     address = S3Address(location, settings)
-    signer = settings.credentials.map { AWSSigner(service: "s3", region: settings.region, credentials: $0) }
     pool = try CurlPool.shared()
   }
 
@@ -113,23 +110,25 @@ package final class S3Client: ObjectClient {
     return try ListObjectsPage.parse(bytes, subject: location.name(of: prefix), location)
   }
 
-  /// Returns a URL that lets its bearer fetch an object.
+  /// Returns a maker of URLs that let their bearer fetch an object. They expire with the credentials that sign them, if
+  /// these expire sooner.
   ///
-  /// - Parameter now: unix milliseconds.
-  package func presignedURL(for key: String, expires seconds: Int, now: Int64) throws -> String {
-    guard let signer else {
-      throw ObjectStoreError(
-        "presign", location.name(of: key), "there are no credentials",
-        advice: "set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY")
-    }
+  /// - Parameter now: unix milliseconds; by default the time by the store's clock, as far as it is known.
+  package func presigner(expires seconds: Int, now: Int64? = nil) throws -> S3Presigner {
     guard (1...Self.maximumExpiryS).contains(seconds) else {
       throw ObjectStoreError(
-        "presign", location.name(of: key), "\(seconds) seconds", advice: "name 1 to \(Self.maximumExpiryS)")
+        "presign", "\(location)", "\(seconds) seconds", advice: "name 1 to \(Self.maximumExpiryS)")
     }
-    let key = location.prefix + key
-    let query = signer.presignedQuery(
-      host: address.base.host, path: address.path(of: key), expiresS: seconds, now: now)
-    return address.url(of: key, query: query)
+    guard let current = try settings.aws.credentials.current() else {
+      throw ObjectStoreError("presign", "\(location)", "there are no credentials", advice: "leave out --unsigned")
+    }
+    return S3Presigner(
+      expiresS: max(1, min(seconds, current.secondsLeft ?? seconds)), location: location, address: address,
+      signer: signer(current.credentials), now: now ?? settings.aws.clock.nowMs)
+  }
+
+  private func signer(_ credentials: AWSCredentials) -> AWSSigner {
+    AWSSigner(service: "s3", region: settings.aws.region, credentials: credentials)
   }
 
   /// Returns the unsigned URL of an object.
@@ -156,15 +155,22 @@ extension S3Client {
     _ request: S3Request, nothing: Set<Int> = [404], limit: Int = 64 << 10,
     sink: @escaping CurlTransfer.Sink = { _, _ in }
   ) throws -> CurlTransfer? {
-    let payloadDigest = try signer == nil ? "" : request.body.digest()
+    let chain = settings.aws.credentials
+    let payloadDigest = try chain.isUnsigned ? "" : request.body.digest()
     let subject = location.name(
       of: request.key ?? request.query["prefix"].map { String($0.dropFirst(location.prefix.count)) } ?? "")
+    let deadline = TransferDeadline(afterS: settings.deadlineS)
     var attempt = 0
+    // Each is mended once: what is refused again stays refused.
+    var mayRenew = true
+    var mayCorrectClock = true
     while true {
+      let credentials = try chain.credentials()
       counts.withLock { $0[request.kind, default: 0] += 1 }
       var copied: [UInt8] = []
       let transfer = CurlTransfer(
-        sending: request.body, key: request.key ?? "", limit: limit, cancellation: Cancellation(isOverdue)
+        sending: request.body, key: request.key ?? "", limit: limit, cancellation: Cancellation(isOverdue),
+        deadline: deadline
       ) {
         bytes, offset in
         if request.kind == "COPY" { copied += bytes }
@@ -172,7 +178,7 @@ extension S3Client {
       }
       let failure: S3ErrorResponse
       do {
-        try pool.perform(prepared(request, payloadDigest), transfer)
+        try pool.perform(prepared(request, payloadDigest, credentials), transfer)
         let isGood = (200...299).contains(transfer.status)
         let text = String(decoding: isGood ? copied : transfer.errorBody, as: UTF8.self)
         // A copy may fail after the response has begun.
@@ -187,23 +193,37 @@ extension S3Client {
       } catch let error as TransferFailure {
         failure = S3ErrorResponse(error)
       }
-      guard failure.isTransient, attempt < settings.retries else {
-        throw failure.error(request.kind, subject, isSigned: settings.credentials != nil)
+      if let credentials, failure.refusesCredentials(request.method), mayRenew {
+        mayRenew = false
+        chain.refused(credentials)
+        if try chain.credentials() != credentials { continue }
       }
-      usleep(UInt32(1_000 * BackOff.pauseMs(failures: attempt + 1, firstMs: settings.pauseMs)))
+      if credentials != nil, failure.mayBeOfClock, mayCorrectClock, let serverMs = transfer.dateMs {
+        mayCorrectClock = false
+        if settings.aws.clock.correct(by: serverMs) { continue }
+      }
+      let pauseMs = BackOff.pauseMs(failures: attempt + 1, firstMs: settings.pauseMs)
+      guard failure.isTransient, attempt < settings.retries, pauseMs < deadline.remainingMs else {
+        throw failure.error(request.kind, subject, isSigned: credentials != nil, remedy: chain.remedy)
+      }
+      usleep(UInt32(1_000 * pauseMs))
       if isOverdue() { throw Cancelled() }
       attempt += 1
     }
   }
 
   /// Signs a request for each attempt: a store refuses a signature that is minutes old.
-  private func prepared(_ request: S3Request, _ payloadDigest: String) -> CurlRequest {
+  private func prepared(
+    _ request: S3Request, _ payloadDigest: String, _ credentials: AWSCredentials?
+  ) -> CurlRequest {
     let key = request.key.map { location.prefix + $0 }
     let query = S3Address.query(request.query)
     let headers =
-      signer?.signed(
-        request.method.rawValue, host: address.base.host, path: address.path(of: key), query: query,
-        headers: request.headers, payloadDigest: payloadDigest, now: WallClock.nowMs) ?? request.headers
+      credentials.map {
+        signer($0).signed(
+          request.method.rawValue, host: address.base.host, path: address.path(of: key), query: query,
+          headers: request.headers, payloadDigest: payloadDigest, now: settings.aws.clock.nowMs)
+      } ?? request.headers
     return CurlRequest(
       method: request.method, url: address.url(of: key, query: query), headers: headers,
       timeoutS: settings.timeoutS)

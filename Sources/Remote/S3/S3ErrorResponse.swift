@@ -28,22 +28,34 @@ struct S3ErrorResponse {
     isTransient = failure.isTransient
   }
 
-  func error(_ operation: String, _ subject: String, isSigned: Bool) -> ObjectStoreError {
-    ObjectStoreError(
-      operation, subject, status: status == 0 ? nil : status, code: code, cause, advice: advice(isSigned))
+  /// Whether new credentials may help. The answer to a HEAD has no code, and Amazon's status for it is 400.
+  func refusesCredentials(_ method: CurlRequest.Method) -> Bool {
+    let codes: Set = [
+      "ExpiredToken", "ExpiredTokenException", "InvalidToken", "InvalidTokenId", "InvalidClientTokenId",
+      "InvalidAccessKeyId", "TokenRefreshRequired",
+    ]
+    return code.map(codes.contains) ?? (method == .head && status == 400)
   }
 
-  private func advice(_ isSigned: Bool) -> String {
+  /// Whether a wrong clock may be the cause. The answer to a HEAD has no code.
+  var mayBeOfClock: Bool { status == 403 && code != "AccessDenied" }
+
+  /// - Parameter remedy: when the store refuses the credentials.
+  func error(_ operation: String, _ subject: String, isSigned: Bool, remedy: String) -> ObjectStoreError {
+    ObjectStoreError(
+      operation, subject, status: status == 0 ? nil : status, code: code, cause, advice: advice(isSigned, remedy))
+  }
+
+  private func advice(_ isSigned: Bool, _ remedy: String) -> String {
     switch (status, code) {
     case (0, _): "check the endpoint and the network"
     case (_, "RequestTimeTooSkewed"): "set this machine's clock"
     case (_, "InvalidAccessKeyId"), (_, "SignatureDoesNotMatch"), (_, "ExpiredToken"), (_, "InvalidToken"):
-      "check AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY and AWS_SESSION_TOKEN"
+      remedy
     case (_, "NoSuchBucket"): "create the bucket, or name another one"
     case (300...399, _), (_, "AuthorizationHeaderMalformed"):
       "set AWS_REGION to the bucket's\(region.map { ", \($0)" } ?? "")"
-    case (401, _), (403, _):
-      isSigned ? "allow it for this key in the bucket's policy" : "set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY"
+    case (401, _), (403, _): isSigned ? "allow it for this identity in the bucket's policy" : remedy
     default: isTransient ? "run it again when the store has recovered" : "see what the store says of it"
     }
   }

@@ -1,52 +1,49 @@
 import FileSystem
-import Glibc
 
-/// Address and credentials of a store, from the environment variables of Amazon's tools.
+/// Address and credentials of a store, as Amazon's tools read them.
 package struct S3Settings: Sendable {
-  /// Nil for Amazon's.
-  let endpoint: S3Endpoint?
-  let region: String
-  /// Without credentials, requests are not signed.
-  package let credentials: AWSCredentials?
+  /// Where the bucket stands in an address.
+  enum AddressingStyle: String {
+    /// In the path of a configured endpoint, in the host name of Amazon's.
+    case auto
+    case path
+    case virtual
+  }
+
+  package let aws: AWSSettings
+  let addressing: AddressingStyle
   /// Seconds without a byte after which a request fails.
-  var timeoutS = 30
+  var timeoutS: Int
   var retries = 4
   /// The pause before the first retry.
   var pauseMs = 100
   /// The maximum keys of a list; nil for the store's default.
   var listCount: Int?
 
+  /// Reads settings as Amazon's tools do. Sends no request.
+  ///
+  /// - Parameters:
+  ///   - value: returns an environment variable.
+  ///   - isUnsigned: whether requests are sent without a signature.
+  ///   - warn: called with a line for the log.
   /// - Throws: ``BadS3Setting``, which names the variable.
-  package init(environment value: (String) -> String?) throws {
-    func variable(_ name: String) -> String? { value(name).flatMap { $0.isEmpty ? nil : $0 } }
-    let endpointVariable = ["AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL"].first { variable($0) != nil }
-    endpoint = try endpointVariable.map { name in
-      guard let endpoint = S3Endpoint(variable(name) ?? "") else {
-        // The message does not repeat the address: it may hold a password.
-        throw BadS3Setting("\(name) is no http:// or https:// address of a host; a user does not belong into it")
-      }
-      return endpoint
+  package init(
+    environment value: (String) -> String?, unsigned isUnsigned: Bool = false,
+    warn: @escaping @Sendable (String) -> Void = { _ in }
+  ) throws {
+    let environment = try AWSEnvironment(value)
+    aws = try AWSSettings(environment, unsigned: isUnsigned, warn: warn)
+    timeoutS = aws.timeoutS
+    let style = environment["AWS_S3_ADDRESSING_STYLE"] ?? environment.profile?["s3.addressing_style"] ?? "auto"
+    guard let addressing = AddressingStyle(rawValue: style) else {
+      throw BadS3Setting("AWS_S3_ADDRESSING_STYLE is auto, path or virtual")
     }
-    region = variable("AWS_REGION") ?? variable("AWS_DEFAULT_REGION") ?? "us-east-1"
-    guard region.isPlain(and: "-"), region == region.lowercased() else {
-      throw BadS3Setting("AWS_REGION: '\(region)' is no region; it has a-z, 0-9 and - only")
-    }
-    switch (variable("AWS_ACCESS_KEY_ID"), variable("AWS_SECRET_ACCESS_KEY")) {
-    case (nil, nil): credentials = nil
-    case (let key?, let secret?):
-      let token = variable("AWS_SESSION_TOKEN")
-      // They are sent in headers.
-      guard (key + (token ?? "")).utf8.allSatisfy({ (33...126).contains($0) && $0 != UInt8(ascii: ",") }) else {
-        throw BadS3Setting(
-          "AWS_ACCESS_KEY_ID, AWS_SESSION_TOKEN: a blank, a comma or no ASCII; give them as they are")
-      }
-      credentials = AWSCredentials(key: key, secret: secret, token: token)
-    default: throw BadS3Setting("AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY go together; set both or none")
-    }
+    self.addressing = addressing
   }
 
-  /// Reads the environment of this process.
-  package init() throws { try self.init { getenv($0).map { String(cString: $0) } } }
+  /// Seconds after which a call is not tried again, and an attempt without a byte ends: a timeout does not multiply with
+  /// the retries.
+  var deadlineS: Int { 2 * timeoutS }
 }
 
 /// An invalid address of a store, or an invalid variable. The message repeats no password.

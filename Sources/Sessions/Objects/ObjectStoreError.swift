@@ -26,10 +26,11 @@ package struct ObjectStoreError: EnvironmentFailure, Equatable, CustomStringConv
 
   /// Whether requests for other objects may succeed: an archived object, a key that is too long.
   package var isOfOneObject: Bool {
+    // Stores answer 403 with many codes when an identity may do nothing.
+    if status == 403 { return code == "InvalidObjectState" }
     let others: Set = [
-      "AccessDenied", "AuthorizationHeaderMalformed", "ExpiredToken", "InvalidAccessKeyId", "InvalidToken",
-      "NoSuchBucket",
-      "RequestTimeTooSkewed", "SignatureDoesNotMatch",
+      "AuthorizationHeaderMalformed", "ExpiredToken", "ExpiredTokenException", "InvalidToken", "NoSuchBucket",
+      "TokenRefreshRequired",
     ]
     return status.map { (400...499).contains($0) && ![401, 408, 429].contains($0) } ?? false
       && code.map { !others.contains($0) } ?? false

@@ -39,6 +39,8 @@ struct DeleteCommand: ReportingCommand {
     transform: S3Location.init(_:))
   var store: S3Location?
 
+  @OptionGroup var access: StoreAccess
+
   @Option(help: ArgumentHelp("The reason, for the tombstone and the audit log.", valueName: "text"))
   var reason: String?
 
@@ -139,7 +141,7 @@ struct DeleteCommand: ReportingCommand {
       options: options, wanted: sessions.ids, unpacker: decoders,
       cancellation: Cancellation(stop.isRequested))
     if let store {
-      let objects = try S3Client(store, .ofEnvironment())
+      let objects = try S3Client(store, access.settings())
       let id = WorkerID()
       try objects.requireConditions(tryingAt: "incoming/.\(id)", name: "\(store)")
       return StoreDeletionPlace(objects, name: "\(store)", staging: try Staging.temporary(for: id), identifier)

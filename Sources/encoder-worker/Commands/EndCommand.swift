@@ -39,6 +39,8 @@ struct EndCommand: ReportingCommand {
     transform: S3Location.init(_:))
   var store: S3Location?
 
+  @OptionGroup var access: StoreAccess
+
   @OptionGroup var settings: SettingsOption
 
   func validate() throws {
@@ -51,7 +53,7 @@ struct EndCommand: ReportingCommand {
   func execute() throws {
     let ids = sessions.ids
     if let store {
-      let objects = try S3Client(store, .ofEnvironment())
+      let objects = try S3Client(store, access.settings())
       let staging = try Staging.temporary(for: WorkerID())
       defer { staging.remove() }
       let owed = try ObjectBatchRepository(objects, name: "\(store)").owed(limit: EndRequest.maximumAwaited)

@@ -23,6 +23,7 @@ struct NotifyCommand: ParsableCommand {
       transform: S3Location.init(_:))
     var store: S3Location?
 
+    @OptionGroup var access: StoreAccess
     @OptionGroup var settings: SettingsOption
 
     func validate() throws {
@@ -32,7 +33,7 @@ struct NotifyCommand: ParsableCommand {
     }
 
     func open() throws -> any NotificationStore {
-      if let store { return ObjectNotifications(try S3Client(store, .ofEnvironment()), name: "\(store)") }
+      if let store { return ObjectNotifications(try S3Client(store, access.settings()), name: "\(store)") }
       return SpoolNotifications(in: try Spool(opening: spool ?? "").notifications)
     }
   }

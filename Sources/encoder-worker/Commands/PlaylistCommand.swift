@@ -13,7 +13,7 @@ struct PlaylistCommand: ParsableCommand {
     commandName: "playlist",
     abstract: "Print a playlist of a session in an object store, with presigned URLs.",
     discussion: """
-      Each file becomes a presigned URL: everybody who has the playlist can watch the session until the URLs expire, and nothing else. Set the store's address and the credentials as for Amazon's tools: AWS_ENDPOINT_URL_S3 or AWS_ENDPOINT_URL, AWS_REGION, AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY, AWS_SESSION_TOKEN.
+      Each file becomes a presigned URL: everybody who has the playlist can watch the session until the URLs expire, and nothing else. URLs expire with the credentials that sign them, if these expire sooner than --expires. The store's address and credentials are set as for Amazon's tools.
       """)
 
   @Argument(help: ArgumentHelp("The session's ID.", valueName: "session"))
@@ -24,6 +24,8 @@ struct PlaylistCommand: ParsableCommand {
       "The object store.", valueName: "s3://bucket/prefix", example: "s3://bucket", place: .store),
     transform: S3Location.init(_:))
   var store: S3Location
+
+  @OptionGroup var access: StoreAccess
 
   @Option(help: .setting("Lifetime of the URLs in seconds, at most a week.", valueName: "s"))
   var expires = 3_600
@@ -41,16 +43,13 @@ struct PlaylistCommand: ParsableCommand {
     guard (1...S3Client.maximumExpiryS).contains(expires) else {
       throw ValidationError("--expires is 1 to \(S3Client.maximumExpiryS) seconds")
     }
+    if access.unsigned && !plain { throw ValidationError("--unsigned signs no URL; add --plain for unsigned URLs") }
   }
 
   func run() throws {
-    let access = try S3Settings.ofEnvironment()
-    if access.credentials == nil && !plain {
-      throw ValidationError(
-        "nothing to sign links with; set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or say --plain")
-    }
+    let settings = try access.settings()
     try reportingFailures {
-      let client = try S3Client(store, access)
+      let client = try S3Client(store, settings)
       let list = StoredPlaylist(session: session, format: format)
       guard let stored = try client.get(list.key, limit: StoredPlaylist.maximumBytes) else {
         throw BadSession(store.name(of: list.key), "no such object", advice: list.advice)
@@ -58,10 +57,12 @@ struct PlaylistCommand: ParsableCommand {
       guard let text = String(validating: stored.bytes, as: UTF8.self) else {
         throw BadSession(store.name(of: list.key), "no text", advice: list.advice)
       }
-      let now = WallClock.nowMs
-      let linked = try list.linked(text) { key in
-        try plain ? client.plainURL(for: key) : client.presignedURL(for: key, expires: expires, now: now)
+      let signed = try plain ? nil : client.presigner(expires: expires)
+      if let signed, signed.expiresS < expires {
+        say(
+          "the URLs expire in \(signed.expiresS) s with the credentials that sign them, not in \(expires) s", .warning)
       }
+      let linked = try list.linked(text) { signed?.url(for: $0) ?? client.plainURL(for: $0) }
       // Both the playlist and `answer` end with a line end.
       answer(linked.hasSuffix("\n") ? String(linked.dropLast()) : linked)
     }

@@ -1,6 +1,5 @@
 import ArgumentParser
 import FileSystem
-import Glibc
 import Remote
 import SegmentEncoder
 import Sessions
@@ -16,10 +15,12 @@ struct RemoteOptions: ParsableArguments {
 
   @Option(
     help: .setting(
-      "Object store of batches and sessions: s3://BUCKET[/PREFIX]. Set AWS_ENDPOINT_URL, AWS_REGION, AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY.",
+      "Object store of batches and sessions: s3://BUCKET[/PREFIX]. Its address and credentials are set as for Amazon's tools.",
       valueName: "url", example: "s3://bucket", place: .store),
     transform: S3Location.init(_:))
   var store: S3Location?
+
+  @OptionGroup var access: StoreAccess
 
   @Flag(help: .setting("Allow a Redis without persistence; run reconcile often to queue lost batches again."))
   var allowNonDurableQueue = false
@@ -45,20 +46,7 @@ struct RemoteOptions: ParsableArguments {
         queue, consumer: "\(worker)", store: "\(store)", lease: lease,
         allowsNonDurable: allowNonDurableQueue,
         warn: { say("encoder-worker: \($0)", .warning) }),
-      objects: try S3Client(store, .ofEnvironment(), isOverdue: isOverdue))
-  }
-}
-
-extension S3Settings {
-  /// Reads the environment of this process.
-  ///
-  /// - Throws: wrong usage that names the variable.
-  static func ofEnvironment() throws -> S3Settings {
-    do {
-      return try S3Settings()
-    } catch {
-      throw ValidationError("\(error)")
-    }
+      objects: try S3Client(store, access.settings(), isOverdue: isOverdue))
   }
 }
 

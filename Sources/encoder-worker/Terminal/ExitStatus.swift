@@ -5,6 +5,7 @@ import FrameBatches
 import Glibc
 import Logging
 import Notifying
+import Remote
 import SegmentEncoder
 import Sessions
 import WorkQueues
@@ -41,8 +42,9 @@ func reportingFailures(_ work: () throws -> Void) throws {
       is StillRefused:
       throw ExitStatus.badBatch
     case is BadTarget, is BadList, is NoSuchBatch, is NoSuchNotification, is NothingToServe, is NoSuchSpool,
-      is UnusableSecret:
+      is UnusableSecret, is ValidationError:
       throw ExitCode.validationFailure
+    case let none as CredentialError where none.isMissing: throw ExitCode.validationFailure
     default: throw ExitStatus.of(error)
     }
   }

@@ -40,7 +40,7 @@ import Testing
     #expect(try completions("status", "-o", "") == ["directory"])
     #expect(try completions("encode", "").sorted() == ["directory", "frame.jpg"])
     #expect(try completions("run", "--config", "").contains("frame.jpg"))
-    #expect(try completions("config", "reen") == ["reencode"])
+    #expect(try completions("config", "show", "reen") == ["reencode"])
   }
 
   @Test func completionsForOtherShellsExist() throws {

@@ -1,0 +1,208 @@
+// Tries what queues and stores rely on, with small objects under a prefix of a random name.
+
+import FileSystem
+import Sessions
+
+/// A check of an object store: `config check`.
+package struct StoreCheck: Sendable {
+  /// A promise of a store.
+  package enum Check: String, CaseIterable, Sendable {
+    case write, read, tags, list
+    case ifNoneMatch = "if-none-match"
+    case racedIfNoneMatch = "if-none-match, raced"
+    case ifMatch = "if-match"
+    case racedIfMatch = "if-match, raced"
+    case copy
+    case conditionalDelete = "delete if-match"
+    case age, delete
+
+    /// Whether workers cannot do without it.
+    package var isRequired: Bool { self != .conditionalDelete }
+
+    package var meaning: String {
+      switch self {
+      case .write: "an object is written"
+      case .read: "an object is read back, byte for byte"
+      case .tags: "other bytes have another ETag, and PUT, GET, HEAD and lists say the same one"
+      case .list: "keys are listed in the order of their bytes, at once, and from a key on"
+      case .ifNoneMatch: "If-None-Match: * creates no object twice"
+      case .racedIfNoneMatch: "of writers at the same time, one creates an object"
+      case .ifMatch: "If-Match replaces the named version only"
+      case .racedIfMatch: "of writers at the same time, one replaces a version"
+      case .copy: "an object is copied within the store"
+      case .conditionalDelete: "If-Match removes the named version only; without it, a late removal may win"
+      case .age: "HEAD tells Last-Modified and Date"
+      case .delete: "a removed object is gone at once"
+      }
+    }
+  }
+
+  package struct Finding: Sendable {
+    package let check: Check
+    /// Nil if the store keeps the promise.
+    package let fault: String?
+  }
+
+  private let objects: any ObjectClient
+  /// A name that begins with a dot is no batch.
+  private let prefix: String
+
+  /// Writers of a race, and races: stores that only seem to be atomic fail some of them.
+  private static let writers: UInt8 = 8
+  private static let races = 4
+  /// Keys that need the order of bytes, and every kind of encoding.
+  private static let names = ["a", "a b+c", "a/b", "a~", "z", "ü"]
+
+  package init(_ objects: any ObjectClient) {
+    self.objects = objects
+    prefix = ".check-\(String(UInt64.random(in: .min ... .max), radix: 36))/"
+  }
+
+  /// Runs all checks, and removes the objects.
+  ///
+  /// - Throws: ``ObjectStoreError`` if nothing can be written: then nothing is known.
+  package func run() throws -> [Finding] {
+    guard try objects.put(prefix + "first", .bytes([1]), .archive, when: .always) != nil else {
+      throw ObjectStoreError.invalidResponse("PUT", prefix, "a refusal without a condition")
+    }
+    let findings = Check.allCases.map { check in
+      do {
+        return Finding(check: check, fault: try fault(of: check))
+      } catch {
+        return Finding(check: check, fault: "\(error)")
+      }
+    }
+    try removeAll()
+    return findings
+  }
+
+  private func fault(of check: Check) throws -> String? {
+    switch check {
+    case .write: try put("write", [1, 2, 3]) == nil ? "the write was refused" : nil
+    case .read: try faultOfRead()
+    case .tags: try faultOfTags()
+    case .list: try faultOfList()
+    case .ifNoneMatch: try faultOfCreation()
+    case .racedIfNoneMatch: try faultOfRaces(replacing: false)
+    case .ifMatch: try faultOfReplacement()
+    case .racedIfMatch: try faultOfRaces(replacing: true)
+    case .copy: try faultOfCopy()
+    case .conditionalDelete: try faultOfConditionalDelete()
+    case .age: try objects.head(prefix + "first")?.ageS == nil ? "one of both is missing" : nil
+    case .delete: try faultOfDelete()
+    }
+  }
+
+  private func put(_ name: String, _ bytes: [UInt8], when condition: PutCondition = .always) throws -> ObjectTag? {
+    try objects.put(prefix + name, .bytes(bytes), .archive, when: condition)
+  }
+
+  private func bytes(_ name: String) throws -> [UInt8]? { try objects.get(prefix + name, limit: 1 << 20)?.bytes }
+
+  private func faultOfRead() throws -> String? {
+    let sent = (0..<100_000).map { UInt8(truncatingIfNeeded: $0 &* 31) }
+    _ = try put("read", sent)
+    return try bytes("read") == sent ? nil : "other bytes came back"
+  }
+
+  private func faultOfTags() throws -> String? {
+    guard let first = try put("tags", [1]), let second = try put("tags", [2]) else { return "a write was refused" }
+    if first == second { return "other bytes have the same ETag" }
+    let others = try [
+      objects.get(prefix + "tags", limit: 10)?.tag, objects.head(prefix + "tags")?.tag,
+      objects.list(prefix + "tags", after: nil).first?.tag,
+    ]
+    return others.allSatisfy { $0 == second } ? nil : "PUT, GET, HEAD and the list say different ETags"
+  }
+
+  private func faultOfList() throws -> String? {
+    for name in Self.names { _ = try put("list/\(name)", [1]) }
+    let sorted = Self.names.map { "\(prefix)list/\($0)" }.sorted { $0.utf8.lexicographicallyPrecedes($1.utf8) }
+    guard try keys(prefix + "list/", after: nil) == sorted else {
+      return "not the keys that were written, or their order"
+    }
+    return try keys(prefix + "list/", after: sorted[2]) == Array(sorted[3...]) ? nil : "start-after is ignored"
+  }
+
+  /// Returns the keys of all pages. Each page has one that was not there before.
+  private func keys(_ prefix: String, after key: String?) throws -> [String] {
+    var keys: [String] = []
+    var last = key
+    while keys.count <= 10_000 {
+      let page = try objects.list(prefix, after: last).map(\.key)
+      guard let end = page.last, end != last else { return keys }
+      keys += page
+      last = end
+    }
+    return keys
+  }
+
+  private func faultOfCreation() throws -> String? {
+    guard try put("absent", [1], when: .absent) != nil else { return "a new object was refused" }
+    guard try put("absent", [2], when: .absent) == nil else { return "an existing object was replaced" }
+    return try bytes("absent") == [1] ? nil : "the refused write has replaced the object"
+  }
+
+  private func faultOfReplacement() throws -> String? {
+    guard let tag = try put("match", [1]) else { return "a write was refused" }
+    guard let next = try put("match", [2], when: .matching(tag)) else { return "the named version was refused" }
+    guard try put("match", [3], when: .matching(tag)) == nil else { return "another version was replaced" }
+    guard try put("missing", [3], when: .matching(next)) == nil else { return "a missing object was created" }
+    return try bytes("match") == [2] ? nil : "the refused write has replaced the object"
+  }
+
+  /// Lets writers meet: one of them may win, and its bytes stay.
+  private func faultOfRaces(replacing: Bool) throws -> String? {
+    for race in 0..<Self.races {
+      let name = "race-\(replacing)-\(race)"
+      let tag = replacing ? try put(name, [255]) : nil
+      let outcome = Monitor<(won: [UInt8], failure: (any Error)?)>(([], nil))
+      let threads = ThreadGroup()
+      defer { threads.join() }
+      for number in 0..<Self.writers {
+        try threads.start { [self] in
+          do {
+            guard try put(name, [number], when: .unchanged(since: tag)) != nil else { return }
+            outcome.change { $0.won.append(number) }
+          } catch {
+            outcome.change { $0.failure = error }
+          }
+        }
+      }
+      threads.join()
+      let (won, failure) = outcome.read { $0 }
+      if let failure { throw failure }
+      // A winner whose answer was lost is refused at its second try.
+      guard won.count <= 1 else { return "\(won.count) of \(Self.writers) writers won" }
+      let stored = try bytes(name)
+      guard won.isEmpty ? stored != [255] && stored?.count == 1 : stored == won else {
+        return "the object is not the winner's"
+      }
+    }
+    return nil
+  }
+
+  private func faultOfCopy() throws -> String? {
+    guard let tag = try put("source", [1, 2]) else { return "a write was refused" }
+    guard try objects.copy(prefix + "source", tag, to: prefix + "copy of it") else { return "the copy was refused" }
+    return try bytes("copy of it") == [1, 2] ? nil : "the copy has other bytes"
+  }
+
+  private func faultOfConditionalDelete() throws -> String? {
+    guard let old = try put("kept", [1]), try put("kept", [2]) != nil else { return "a write was refused" }
+    try objects.delete(prefix + "kept", old)
+    return try bytes("kept") == [2] ? nil : "the condition is ignored"
+  }
+
+  private func faultOfDelete() throws -> String? {
+    _ = try put("gone", [1])
+    try objects.delete(prefix + "gone", nil)
+    guard try bytes("gone") == nil, try objects.head(prefix + "gone") == nil else { return "it is still there" }
+    try objects.delete(prefix + "gone", nil)
+    return try objects.list(prefix + "gone", after: nil).isEmpty ? nil : "it is still listed"
+  }
+
+  private func removeAll() throws {
+    for key in try keys(prefix, after: nil) { try objects.delete(key, nil) }
+  }
+}
