@@ -7,7 +7,9 @@ import Testing
 /// The overlays of `examples/kubernetes`, as `kubectl kustomize` renders them.
 @Suite(.enabled(if: Overlay.canRender, "kubectl with Kustomize 5 is not there; Debian 13 has it in kubernetes-client"))
 struct KubernetesTests {
-  private static let overlays = ["spool", "queue", "queue-pod-identity", "queue-web-identity", "ingest"]
+  private static let overlays = [
+    "spool", "queue", "queue-pod-identity", "queue-web-identity", "sqs-pod-identity", "ingest",
+  ]
   private static let queues = overlays.filter { $0.hasPrefix("queue") }
 
   /// A fixture as an archive.
@@ -98,6 +100,25 @@ struct KubernetesTests {
     #expect(!settings.keys.contains { $0.contains("KEY") || $0.contains("PASSWORD") })
   }
 
+  @Test func overlayForSQSNeedsNoSecretAndScalesByTheWorkersQueue() throws {
+    let overlay = try Overlay("sqs-pod-identity")
+    let queue = try #require(overlay.settings["ENCODER_WORKER_QUEUE"]?.split(separator: "/").last)
+    let region = try #require(overlay.settings["AWS_REGION"])
+    let trigger = overlay.value("ScaledObject", "spec.triggers.0.metadata")
+    let address = try #require(trigger.at("queueURL").string)
+    #expect(address.hasPrefix("https://sqs.\(region).amazonaws.com/") && address.hasSuffix("/\(queue)"))
+    #expect(trigger.at("awsRegion").string == region)
+    #expect(overlay.containers.count == 2)
+    for container in overlay.containers {
+      let sources = container.at("envFrom").elements
+      #expect(sources.count == 1 && sources[0].at("secretRef") == .null)
+    }
+    let ports = overlay.value("NetworkPolicy", "spec.egress").elements.flatMap { rule in
+      rule.at("ports").elements.compactMap { $0.at("port").integer }
+    }
+    #expect(ports == [53, 53, 80, 443])
+  }
+
   @Test func webIdentityMountsTheTokenThatTheVariableNames() throws {
     let overlay = try Overlay("queue-web-identity")
     let path = try #require(overlay.settings["AWS_WEB_IDENTITY_TOKEN_FILE"])
@@ -112,7 +133,7 @@ struct KubernetesTests {
       let mount = try #require(mounts.first { $0.at("name") == volume.at("name") }?.at("mountPath").string)
       #expect(path == "\(mount)/\(token.at("path").string ?? "")")
     }
-    // Without this variable, the pod's own credentials are those of its node.
+    // EKS sets the variables of Pod Identity.
     #expect(try Overlay("queue-pod-identity").settings["AWS_WEB_IDENTITY_TOKEN_FILE"] == nil)
   }
 
