@@ -1,19 +1,25 @@
 #!/usr/bin/python3
-"""Estimates the needs of a million sessions a day: cores, Redis, requests, bytes, money, and the first bottleneck.
+"""Computes the cost of a million sessions a day: cores, requests, bytes, money, and the first bottleneck.
 
 Usage: capacity.py [--short]
 
-Scales the measured costs (RESULTS.md, and below) to other sizes, and simulates peaks and failures (simulation.py).
-Writes Benchmarks/CAPACITY.md and Benchmarks/capacity.svg. The tables below hold all assumptions: edit them, rerun.
---short simulates a hundredth.
+Scales the measured costs (results.json, and below) to other sizes, and simulates peaks and failures (simulation.py).
+Writes docs/capacity.md, Benchmarks/CAPACITY.md and Benchmarks/capacity.svg. The tables below hold all assumptions: edit
+them, rerun. --short simulates a hundredth. --to DIR writes all files there.
 """
 import argparse
 import dataclasses
+import json
 import math
 import pathlib
 
 import capacity_page
+import simulated_page
 from simulation import Mishap, Setup, Simulation
+
+HERE = pathlib.Path(__file__).parent
+MEASURED = json.loads((HERE / "results.json").read_text())
+JPEG = {session["name"]: session["rows"]["ours"] for session in MEASURED["parts"]["jpeg"]}
 
 # Requests to the queue and the store for a batch of k segments: (fixed, per segment). Measured: REMOTE.md.
 REDIS = {"XADD (the producer)": (1, 0), "take (script)": (1, 0), "settle (script)": (1, 0),
@@ -25,9 +31,14 @@ S3 = {
     "PUT session.ffconcat": ("PUT", 1, 0),
     "PUT receipt": ("PUT", 1, 0), "HEAD batch": ("GET", 1, 0), "DELETE batch": ("DELETE", 1, 0),
 }
-# Sessions by content: share, CPU ms and bytes a frame (RESULTS.md), bytes of a captured JPEG (the corpus).
-MIX = {"reading (s01)": (0.3, 9.71, 19_268, 126_155), "idle (s02)": (0.3, 1.00, 4_384, 46_990),
-       "typing (s04)": (0.2, 9.51, 6_170, 79_304), "scrolling (s08)": (0.2, 8.84, 30_122, 93_493)}
+# In addition with --hls.
+HLS = {"GET playlist and manifests, `--hls`": ("GET", 2.8, 0), "PUT playlist and others, `--hls`": ("PUT", 2.1, 0),
+       "PUT fragments, `--hls`": ("PUT", 0, 1)}
+# Assumed: a message is sent, received and deleted by a request of its own.
+SQS_REQUESTS = 3
+# Sessions by content: share, name, bytes of a captured JPEG (the corpus). CPU and bytes a frame are in results.json.
+MIX = {"reading (s01)": (0.3, "s01", 126_155), "idle (s02)": (0.3, "s02", 46_990),
+       "typing (s04)": (0.2, "s04", 79_304), "scrolling (s08)": (0.2, "s08", 93_493)}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -40,11 +51,14 @@ class Inputs:
     segmentSeconds: float = 5
     swing: float = 0.8             # the busiest hour has 1 + swing times the mean, the quietest 1 - swing
     busiest: int = 20              # o'clock
+    hls: bool = False              # run --hls
     # Measured: costs other than the pictures.
-    batchMs: float = 6.38          # CPU, RESULTS.md, with fsync and the decoder process
+    batchMs: float = MEASURED["parts"]["batches"]["overhead"]["require"]["disk"]  # CPU, one segment, with fsync
+    decoderMs: float = 3           # CPU of a new decoder process, 2 to 4: batches of a session are too far apart for the old one
+    segmentMs: float = 0.44        # CPU of each further segment: REMOTE.md, batches of 1 and of 12
     manifestBytes: float = 1_400   # of a segment: 22 558 / 16 in s01
     indexBytes: float = 218        # of a segment in session.json: 3 484 / 16
-    workerMB: float = 89           # with --jobs 2
+    workerMB: float = MEASURED["parts"]["jobs"]["memory"]["of s01"]  # with --jobs 2
     encoderMB: float = 20          # for each additional job: an encoder and three pictures (LIMITS.md)
     # Measured: Redis 7.0.15, 100 000 entries with names of 60 bytes, append-only file, one client on the same two cores.
     entryBytes: float = 82
@@ -63,9 +77,25 @@ class Inputs:
     nfsCallsASecond: float = 20_000
 
 
-# List prices in US dollars for us-east-1 in 2025, from memory, not verified since. They are inputs: put in your own.
-PRICES = {"a core for an hour": 0.0425, "Redis with a replica, an hour": 0.25, "1 000 PUT": 0.005, "1 000 GET": 0.0004,
-          "1 000 DELETE": 0.0, "a GB stored for a month": 0.022}
+@dataclasses.dataclass(frozen=True)
+class Price:
+    dollars: float
+    source: str
+
+
+# List prices in US dollars, us-east-1, without discounts. They are inputs: put in your own.
+PRICES = {
+    "arm64, a vCPU for an hour": Price(0.0408, "m7g.large, $0.0816 on demand; factualminds.com, June 2026"),
+    "x86, a vCPU for an hour": Price(0.0504, "m7i.xlarge, $0.2016 on demand; c3x.dev, read in November 2026"),
+    "1 000 PUT": Price(0.005, "S3 Standard; c3x.dev, read in November 2026"),
+    "1 000 GET or HEAD": Price(0.0004, "S3 Standard; c3x.dev, read in November 2026"),
+    "1 000 DELETE": Price(0.0, "S3"),
+    "a GB stored for a month": Price(0.023, "S3 Standard, first 50 TB; coldsmokeconsulting.com, April 2026"),
+    "1 000 000 SQS requests": Price(0.40, "standard queue; cloudburn.io, March 2026"),
+    "Redis with a replica, an hour": Price(0.25, "assumed"),
+    "a GB to viewers": Price(0.09, "S3 to the internet, first 10 TB; devnotes.tech, read in November 2026"),
+}
+KINDS = {"PUT": "1 000 PUT", "GET": "1 000 GET or HEAD", "DELETE": "1 000 DELETE"}
 
 
 class Load:
@@ -73,25 +103,32 @@ class Load:
 
     def __init__(self, inputs):
         self.inputs = i = inputs
-        total = lambda column: sum(row[0] * row[column] for row in MIX.values())
+        total = lambda value: sum(share * value(name, captured) for share, name, captured in MIX.values())
         self.frames = i.sessions * i.minutes * 60 * i.framesASecond
         self.batches = i.sessions * i.minutes * 60 / i.batchSeconds
         self.segmentsABatch = i.batchSeconds / i.segmentSeconds
         self.segments = self.batches * self.segmentsABatch
-        self.frameMs, self.bytesAFrame, self.capturedBytes = total(1), total(2), total(3)
-        self.requests = {kind: 0.0 for kind in ("PUT", "GET", "DELETE")}
-        for kind, fixed, each in S3.values():
+        self.frameMs = total(lambda name, _: JPEG[name]["cpu"])
+        self.bytesAFrame = total(lambda name, _: JPEG[name]["bytes"])
+        self.capturedBytes = total(lambda _, captured: captured)
+        self.table = S3 | HLS if i.hls else S3
+        self.requests = {kind: 0.0 for kind in KINDS}
+        for kind, fixed, each in self.table.values():
             self.requests[kind] += self.batches * (fixed + each * self.segmentsABatch)
-        self.producers = self.batches
         self.redis = {name: self.batches * (fixed + each * self.segmentsABatch) for name, (fixed, each) in REDIS.items()}
-        own = {**self.requests, "PUT": self.requests["PUT"] - self.producers}
+        self.sqs = self.batches * SQS_REQUESTS
+        # The first PUT is the producer's.
+        own = {**self.requests, "PUT": self.requests["PUT"] - self.batches}
         self.requestsABatch = sum(own.values()) / self.batches
-        self.cpu = (i.batchSeconds * i.framesASecond * self.frameMs + i.batchMs + self.requestsABatch * i.requestCPUMs) / 1e3
+        self.pictureMs = i.batchSeconds * i.framesASecond * self.frameMs
+        self.ownMs = i.batchMs + i.decoderMs + i.segmentMs * max(0, self.segmentsABatch - 1)
+        self.cpu = (self.pictureMs + self.ownMs + self.requestsABatch * i.requestCPUMs) / 1e3
         self.wait = (own["GET"] * i.getMs + (own["PUT"] + own["DELETE"]) * i.putMs) / self.batches / 1e3
         self.bytesIn = self.frames * self.capturedBytes
         # Each batch rewrites the session's index: half of its final size on average.
         self.indexWritten = self.batches * i.indexBytes * i.minutes * 60 / i.segmentSeconds / 2
-        self.bytesKept = self.frames * self.bytesAFrame + self.segments * (i.manifestBytes + i.indexBytes)
+        # The fragments of hls/ have the bytes of the videos again.
+        self.bytesKept = self.frames * self.bytesAFrame * (2 if i.hls else 1) + self.segments * (i.manifestBytes + i.indexBytes)
         self.peak = 1 + i.swing
         self.batchesAtPeak = self.batches / 86_400 * self.peak
         self.meanCores = self.batches * self.cpu / 86_400
@@ -104,16 +141,16 @@ class Load:
         """Returns the load at an hour of the day, as a ratio to the mean."""
         return 1 + self.inputs.swing * math.cos((hour - self.inputs.busiest) * math.pi / 12)
 
-    def costs(self):
+    def costs(self, machine="arm64"):
         """Returns US dollars a day, by part; the number of cores follows the load of each hour."""
         i = self.inputs
         hours = sum(max(1, self.meanCores * self.share(hour) / i.used) for hour in range(24))
+        price = lambda name: PRICES[name].dollars
         return {
-            "compute": hours * PRICES["a core for an hour"], "Redis": 24 * PRICES["Redis with a replica, an hour"],
-            **{f"{kind} requests": self.requests[kind] / 1e3 * PRICES[f"1 000 {kind}"] for kind in self.requests},
-            f"storage, {i.retention:.0f} days kept":
-                self.bytesKept * i.retention / 1e9 * PRICES["a GB stored for a month"] / 30.4,
-            "egress": 0.0,
+            f"compute, {machine}": hours * price(f"{machine}, a vCPU for an hour"),
+            **{f"{kind} requests": self.requests[kind] / 1e3 * price(name) for kind, name in KINDS.items()},
+            "SQS": self.sqs / 1e6 * price("1 000 000 SQS requests"),
+            f"storage, {i.retention:.0f} days kept": self.bytesKept * i.retention / 1e9 * price("a GB stored for a month") / 30.4,
         }
 
 
@@ -153,14 +190,15 @@ def event(load, scale, name, seed=1):
                             mishaps=mishaps, seed=seed)).run()
 
 
-def page(load, days, events, scale):
-    return capacity_page.page(load, Load, days, events, scale, REDIS, S3, MIX, PRICES)
+def page(load):
+    """Returns docs/capacity.md."""
+    return capacity_page.page(load, Load, S3, HLS, REDIS, SQS_REQUESTS, MIX, JPEG, PRICES, MEASURED)
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--short", action="store_true")
-    parser.add_argument("--to", type=pathlib.Path, default=pathlib.Path(__file__).parent, metavar="DIR")
+    parser.add_argument("--to", type=pathlib.Path, metavar="DIR")
     options = parser.parse_args()
     load = Load(Inputs())
     scale = 200 if options.short else 10
@@ -169,8 +207,9 @@ def main():
     for run in [*days.values(), *events.values()]:
         if len(run.born) != len(run.delays) + run.owed:
             raise SystemExit("capacity: the simulation has lost a batch")
-    (options.to / "CAPACITY.md").write_text(page(load, days, events, scale))
-    capacity_page.chart(days, events, scale, options.to / "capacity.svg")
+    (options.to or HERE.parent / "docs").joinpath("capacity.md").write_text(page(load))
+    (options.to or HERE).joinpath("CAPACITY.md").write_text(simulated_page.page(load, days, events, scale))
+    simulated_page.chart(days, events, scale, (options.to or HERE) / "capacity.svg")
 
 
 if __name__ == "__main__":

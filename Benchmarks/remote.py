@@ -7,7 +7,7 @@
 The same batches, tars of 10 and of 60 frames, are encoded from spools (one for each worker) and from a queue and a
 store, in turn, ROUNDS times. The queue is redis-server with an append-only file. The store is that of the tests (moto,
 which checks signatures). Wall-clock time is measured with a cheap store (remote_store.py), without latency and with the
-latency that CAPACITY.md assumes. One worker has a core to itself, and the servers have the other one. Two workers have
+latency that docs/capacity.md assumes. One worker has a core to itself, and the servers have the other one. Two workers have
 a core each, which the servers share. CPU is user + system time of the workers and their decoder processes, without
 their start. All servers are new for each run. Every run has to publish the same bytes. Writes Benchmarks/REMOTE.md.
 """
@@ -443,7 +443,7 @@ come over a socket and go to scratch first. Connections were plain HTTP; TLS com
 Batches a second, the most of all rounds. One worker had a core to itself and the servers the other one. **Two workers share both cores with
 the servers**, so that their rows say what this machine does, and not what two cores would do with servers elsewhere. The tests' store
 is Python, checks each signature and answers one request at a time. The plain one has none of that; the late one is the plain one
-that answers GET and HEAD {GET_MS} ms and all else {PUT_MS} ms later, as [capacity](CAPACITY.md) assumes; at the end of its runs the last batches wait
+that answers GET and HEAD {GET_MS} ms and all else {PUT_MS} ms later, as [capacity](../docs/capacity.md) assumes; at the end of its runs the last batches wait
 alone, which is in the number.
 
 | | {head(*sum(([f"{name}: a second", "× spools"] for name in frames), []))}

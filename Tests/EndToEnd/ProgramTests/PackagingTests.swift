@@ -119,4 +119,29 @@ import Testing
       environment: ["ENCODER_WORKER_CONFIG": packaging.appendingPathComponent("encoder-worker.conf").path])
     #expect(result.status == 0 && result.text.contains("/var/lib/encoder-worker"), "\(result.errors)")
   }
+
+  /// The units with the drop-in that allows a network. The program is at another path here.
+  @Test(.enabled(if: access("/usr/bin/systemd-analyze", X_OK) == 0, "systemd is not installed"))
+  func systemdTakesTheUnitsAndTheDropIn() throws {
+    let packaging = Fixture.root.appendingPathComponent("packaging").path
+    let units = try scratch.directory("units")
+    _ = try scratch.directory("units/encoder-worker.service.d")
+    try FileManager.default.copyItem(
+      atPath: packaging + "/encoder-worker-network.conf", toPath: units + "/encoder-worker.service.d/network.conf")
+    for unit in ["encoder-worker.service", "encoder-worker-collect@.service"] {
+      let text = try String(contentsOfFile: "\(packaging)/\(unit)", encoding: .utf8)
+      try scratch.file("units/" + unit, Array(text.replacing("/usr/bin/encoder-worker", with: EncoderWorker.path).utf8))
+    }
+    func verify(_ unit: String) throws -> String {
+      let result = try Tool.run(
+        "systemd-analyze", ["verify", "--man=no", "--recursive-errors=no", "\(units)/\(unit)"],
+        environment: ["SYSTEMD_UNIT_PATH": units + ":"])
+      return "\(result.status) \(result.text)\(result.errors)"
+    }
+    #expect(try verify("encoder-worker.service") == "0 ")
+    #expect(try verify("encoder-worker-collect@srv-shots.service") == "0 ")
+    // It reads the drop-in.
+    try scratch.file("units/encoder-worker.service.d/network.conf", Array("[Service]\nPrivateNetwork=maybe\n".utf8))
+    #expect(try verify("encoder-worker.service").contains("network.conf"))
+  }
 }

@@ -117,45 +117,6 @@ import Testing
     #expect(try scrape(server)["encoder_worker_rescues_total"] == 1)
   }
 
-  @Test func dashboardQueriesExistingMetrics() throws {
-    struct Dashboard: Decodable {
-      struct Panel: Decodable {
-        struct Target: Decodable { let expr: String }
-        let title: String
-        let targets: [Target]
-      }
-      let panels: [Panel]
-    }
-    let file = Fixture.root.appendingPathComponent("packaging/grafana-dashboard.json")
-    let dashboard = try JSONDecoder().decode(Dashboard.self, from: Data(contentsOf: file))
-    let known = try server().get("/metrics").text.split(separator: "\n").filter { $0.hasPrefix("# TYPE ") }
-      .map { String($0.split(separator: " ")[2]) }
-    let expressions = dashboard.panels.flatMap(\.targets).map { $0.expr.replacing("$job", with: ".*") }
-    #expect(expressions.count > 15)
-    for expression in expressions {
-      let names = expression.matches(of: #/\b(encoder_worker|process)_[a-z_]+/#).map { String($0.output.0) }
-      #expect(!names.isEmpty)
-      for name in names {
-        #expect(known.contains { [$0, $0 + "_bucket", $0 + "_sum", $0 + "_count"].contains(name) }, "\(name)")
-      }
-    }
-    // Prometheus checks the syntax of the queries.
-    struct Rules: Encodable {
-      struct Group: Encodable {
-        struct Rule: Encodable { let record, expr: String }
-        let name: String
-        let rules: [Rule]
-      }
-      let groups: [Group]
-    }
-    let rules = expressions.enumerated().map { Rules.Group.Rule(record: "rule:\($0)", expr: $1) }
-    let encoder = JSONEncoder()
-    encoder.outputFormatting = .withoutEscapingSlashes
-    let text = try encoder.encode(Rules(groups: [.init(name: "dashboard", rules: rules)]))
-    let judged = try Tool.run("promtool", ["check", "rules", spool.scratch.file("rules.yml", Array(text))])
-    #expect(judged.status == 0, "\(judged.errors)")
-  }
-
   /// Prometheus fires each alert on its cause, and none when all is well. Each metric of a rule is one that a worker has.
   @Test func alertRulesFire() throws {
     let judged = try Tool.run("promtool", ["test", "rules", "packaging/prometheus-alerts.test.yaml"])
@@ -170,8 +131,6 @@ import Testing
       #expect(tests.matches(of: /exp_labels/).count >= 11 && tests.contains("alertname: \(alert)"), "\(alert)")
     }
   }
-
-  private func server() throws -> RunningServer { try RunningServer(["run", "--spool", spool.path]) }
 
   @Test func serverMetricsCountResponses() throws {
     try spool.add("exact-1fps")

@@ -3,7 +3,7 @@ import Testing
 
 /// Tests the scripts behind pages in `Benchmarks`.
 @Suite struct CapacityTests {
-  /// The arithmetic and the simulation of `CAPACITY.md`.
+  /// The arithmetic of `docs/capacity.md`, and the simulation of `CAPACITY.md`.
   @Test func simulationPublishesEachBatchOnceAndThePageMatchesItsInputs() throws { try run("test_capacity") }
 
   /// The load and the checks of `SOAK.md`.
