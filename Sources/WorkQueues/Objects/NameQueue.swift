@@ -1,3 +1,5 @@
+import FrameBatches
+
 /// A queue of the names of batches in an object store, for several threads at once. A lost queue costs time, no batch.
 ///
 /// Each call takes effect as a whole or not at all. A call for a claim that another worker holds by now does nothing.
@@ -34,10 +36,19 @@ package protocol NameQueue: Sendable {
   ///
   /// - Returns: the number of names added.
   func add(_ names: [String]) throws -> Int
+  /// Adds names that are not in the queue, with the step of the trace that their claims tell: ``Claim/traceParent``.
+  ///
+  /// - Returns: the number of names added.
+  func add(_ names: [String], traceParent: TraceParent?) throws -> Int
   /// Whether this worker has the claim with this ID, as far as it knows.
   func holds(_ id: String) -> Bool
   /// Whether the queue has lost its data since this worker joined: batches may wait that an empty queue does not name.
   var lostState: Bool { get }
   /// Leaves the queue. Nothing may be claimed afterwards.
   func leave()
+}
+
+extension NameQueue {
+  /// A queue whose entries carry nothing but names.
+  package func add(_ names: [String], traceParent: TraceParent?) throws -> Int { try add(names) }
 }

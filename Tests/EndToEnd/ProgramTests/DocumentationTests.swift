@@ -81,6 +81,7 @@ import Testing
       "--from-env-file", "--no-sign-request",
       "--from-env-file", "--port", "--appendonly", "--digestfile", "--rm", "--entrypoint", "--key", "--type",
       "--predicate",
+      "--from-env-file", "--traits", "--product",
     ]
     let named = try found("(?<![-\\w])(--[a-z][a-z-]*[a-z])").subtracting(others)
     #expect(named.count > 30)
@@ -217,7 +218,7 @@ import Testing
         let text = try String(contentsOf: folder.appendingPathComponent(file), encoding: .utf8)
         logged.formUnion(
           try found(
-            "\"((?:batch|disk|environment|frame|ingest|notification|queue|recovery|retention|segments|session|tokens|worker)\\.[a-z]+)\"",
+            "\"((?:batch|disk|environment|frame|ingest|notification|queue|recovery|retention|segments|session|tokens|traces|worker)\\.[a-z]+)\"",
             in: text))
       }
     }
