@@ -78,10 +78,8 @@ import Testing
     let others: Set = [
       "--init", "--hostname", "--network", "--read-only", "--cap-drop", "--security-opt", "--memory", "--pids-limit",
       "--stop-timeout", "--userns", "--env", "--env-file", "--now", "--purge", "--write",
-      "--from-env-file", "--no-sign-request",
-      "--from-env-file", "--port", "--appendonly", "--digestfile", "--rm", "--entrypoint", "--key", "--type",
-      "--predicate",
-      "--from-env-file", "--traits", "--product",
+      "--from-env-file", "--no-sign-request", "--port", "--appendonly", "--digestfile", "--rm", "--entrypoint", "--key",
+      "--type", "--predicate", "--traits", "--product",
     ]
     let named = try found("(?<![-\\w])(--[a-z][a-z-]*[a-z])").subtracting(others)
     #expect(named.count > 30)
