@@ -72,26 +72,25 @@ extension QueueAddress {
   /// - Parameters:
   ///   - worker: this process's name, unique for each run.
   ///   - store: the store of the batches.
+  ///   - settings: those of the store.
   ///   - lease: seconds without renewal after which other workers get a batch.
   ///   - allowsNonDurable: whether to warn of a Redis that may lose data, instead of refusing it.
-  ///   - settings: for a queue of Amazon.
-  ///   - isOverdue: whether requests have to end.
+  ///   - isOverdue: whether requests for the work on batches have to end.
   ///   - warn: called with a line for the log.
   /// - Throws: ``BadQueueAddress``, and the errors of the queue.
   package func open(
-    as worker: WorkerID, _ role: QueueRole, beside store: S3Client, lease: Int, allowsNonDurable: Bool,
-    _ settings: AWSSettings, isOverdue: @escaping @Sendable () -> Bool,
-    warn: @escaping @Sendable (String) -> Void
+    as worker: WorkerID, _ role: QueueRole, beside store: S3Location, _ settings: S3Settings, lease: Int,
+    allowsNonDurable: Bool, isOverdue: @escaping @Sendable () -> Bool, warn: @escaping @Sendable (String) -> Void
   ) throws -> any NameQueue {
     switch kind {
     case .redis(let url):
       return try RedisStream(
-        url, consumer: "\(worker)", store: "\(store.location)", lease: lease, allowsNonDurable: allowsNonDurable,
-        warn: warn)
+        url, consumer: "\(worker)", store: "\(store)", lease: lease, allowsNonDurable: allowsNonDurable, warn: warn)
     case .sqs(let address):
-      let client = try SQSClient(address, settings, isOverdue: isOverdue)
-      return try SQSQueue(
-        client, objects: store, place: store.location.place, role: role, lease: lease, warn: warn)
+      let grace = StopGrace(after: isOverdue)
+      let client = try SQSClient(address, settings.aws) { grace.isOver }
+      let notes = try S3Client(store, settings) { grace.isOver }
+      return try SQSQueue(client, objects: notes, place: store.place, role: role, lease: lease, warn: warn)
     case nil: throw fault ?? BadQueueAddress("it is invalid")
     }
   }

@@ -47,9 +47,11 @@ import Testing
     history.forgetCounts()
     #expect(history.waiting(atMs: 11) == nil)
     history.note(waiting: 7, atMs: 10)
-    history.begin()
-    history.end(hasMessage: true, atMs: 20)
-    #expect(history.waiting(atMs: 21) == nil)
+    for (hasMessage, left) in [(true, 6), (nil, 6), (true, 5), (false, 0), (true, 0)] as [(Bool?, Int)] {
+      history.begin()
+      history.end(hasMessage: hasMessage, atMs: 20)
+      #expect(history.waiting(atMs: 21) == left)
+    }
     #expect(probes(history, afterMs: 100) == 0 && probes(history, afterMs: 80) == 1)
   }
 }

@@ -19,16 +19,18 @@ struct ReceiveHistory: Sendable {
   mutating func end(hasMessage: Bool?, atMs now: Int) {
     underWay -= 1
     endedMs = now
-    counts = nil
-    if let hasMessage { emptyInARow = hasMessage ? 0 : emptyInARow + 1 }
+    guard let hasMessage else { return }
+    emptyInARow = hasMessage ? 0 : emptyInARow + 1
+    // So the counts need not be asked after each message.
+    if let known = counts { counts = (known.atMs, hasMessage ? max(0, known.waiting - 1) : 0) }
   }
 
   mutating func note(waiting: Int, atMs now: Int) { counts = (now, waiting) }
 
-  /// The messages have changed.
+  /// More messages wait.
   mutating func forgetCounts() { counts = nil }
 
-  /// The number of messages that waited less than a second ago; nil if it was not asked.
+  /// The number of messages that waited less than a second ago, without those received since; nil if it was not asked.
   func waiting(atMs now: Int) -> Int? { counts.flatMap { now - $0.atMs < Self.countedMs ? $0.waiting : nil } }
 
   /// Returns the number of receives that are worth a try even if the counts say that no message waits, and whether the counts need

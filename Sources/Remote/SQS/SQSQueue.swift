@@ -241,7 +241,6 @@ package final class SQSQueue: NameQueue {
     guard let message = held[claim.id] else { return }
     try queue.delete(message.message)
     held.drop(claim.id)
-    forgetCounts()
     // Notes that stay cost a few bytes; a rule of the bucket removes them.
     if message.hasNotes { try? notes.remove(message.message.id) }
   }

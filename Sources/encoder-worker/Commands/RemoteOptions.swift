@@ -50,11 +50,10 @@ struct RemoteOptions: ParsableArguments {
   ) throws -> RemoteBackends? {
     guard let queue, let store else { return nil }
     let settings = try access.settings()
-    let objects = try S3Client(store, settings, isOverdue: isOverdue)
     let names = try queue.open(
-      as: worker, role, beside: objects, lease: lease, allowsNonDurable: allowNonDurableQueue, settings.aws,
+      as: worker, role, beside: store, settings, lease: lease, allowsNonDurable: allowNonDurableQueue,
       isOverdue: isOverdue, warn: { say("encoder-worker: \($0)", .warning) })
-    return RemoteBackends(names: names, objects: objects)
+    return RemoteBackends(names: names, objects: try S3Client(store, settings, isOverdue: isOverdue))
   }
 }
 
