@@ -39,7 +39,9 @@ let package = Package(
     .trait(name: "ServiceLifecycle", description: "SpoolWorker is a Service of swift-service-lifecycle."),
     .trait(
       name: "Observability",
-      description: "Workers count in swift-metrics, and the steps of a batch are spans of swift-distributed-tracing."),
+      description:
+        "Workers count in swift-metrics. The steps of a batch are spans of swift-distributed-tracing, which the program exports over OTLP."
+    ),
     .default(enabledTraits: []),
   ],
   dependencies: [
@@ -120,6 +122,7 @@ let package = Package(
       dependencies: [
         "FileSystem", "JSON", "FrameBatches", "Encoding", "Sessions", "Notifying", "WorkQueues", "CHiredis", "CCurl",
         "CLinux",
+        .product(name: "Tracing", package: "swift-distributed-tracing", condition: .when(traits: ["Observability"])),
       ],
       swiftSettings: strict),
     .target(
@@ -141,6 +144,7 @@ let package = Package(
         "SegmentEncoder", "Collecting", "Deleting", "Remote", "Serving", "Ingesting", "CLinux",
         .product(name: "ArgumentParser", package: "swift-argument-parser"),
         .product(name: "Logging", package: "swift-log"),
+        .product(name: "Tracing", package: "swift-distributed-tracing", condition: .when(traits: ["Observability"])),
       ],
       swiftSettings: strict
     ),

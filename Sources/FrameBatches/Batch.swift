@@ -106,7 +106,7 @@ package struct Batch: Sendable {
   /// The pointer events.
   package let pointers: PointerTrack
   /// The step of the producer's trace. It changes neither the bytes nor the digest of the batch.
-  package let traceParent: TraceParent?
+  package internal(set) var traceParent: TraceParent?
   /// The folder of loose pictures that the batch is a part of, or all of; nil for a batch that cannot grow.
   package internal(set) var folder: GrowingFolder?
 

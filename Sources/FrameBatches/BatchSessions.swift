@@ -8,7 +8,7 @@ package struct BatchSessions: Sendable {
   /// The name that the batch has in messages.
   package let name: String
   /// One reader for each session; at least one.
-  package let readers: [BatchReader]
+  package private(set) var readers: [BatchReader]
   /// The sessions of the batch that cannot be published.
   package let refused: [RefusedSession]
 
@@ -39,6 +39,13 @@ package struct BatchSessions: Sendable {
 
   init(name: String, readers: [BatchReader], refused: [RefusedSession]) {
     (self.name, self.readers, self.refused) = (name, readers, refused)
+  }
+
+  /// Continues a trace in the sessions that state none.
+  package mutating func continueTrace(of step: TraceParent) {
+    for index in readers.indices where readers[index].batch.traceParent == nil {
+      readers[index].batch.traceParent = step
+    }
   }
 
   /// Each session costs a decoder process, an encoder and files of its own.

@@ -1,18 +1,33 @@
-/// The step of a producer's trace that a batch belongs to: a `traceparent` of W3C Trace Context, version 00.
+/// A step of a trace, by which others continue it: a `traceparent` of W3C Trace Context, version 00.
 package struct TraceParent: Sendable, Equatable, CustomStringConvertible {
   /// The name of the key and of the HTTP header.
   package static let key = "traceparent"
+  /// The number of bytes of each value.
+  package static let length = 55
 
-  /// The value as the producer wrote it.
+  /// The value as it was written.
   package let description: String
 
   /// Creates a value; nil for a text that is not `00-<trace id>-<parent id>-<flags>` in lower-case hexadecimal digits.
   package init?(_ text: String) {
+    guard text.utf8.count == Self.length else { return nil }
     let parts = text.split(separator: "-", omittingEmptySubsequences: false)
     let isHexadecimal = parts.joined().utf8.allSatisfy { (48...57).contains($0) || (97...102).contains($0) }
-    guard text.utf8.count == 55, parts.map(\.utf8.count) == [2, 32, 16, 2], isHexadecimal, parts[0] == "00",
+    guard parts.map(\.utf8.count) == [2, 32, 16, 2], isHexadecimal, parts[0] == "00",
       parts[1...2].allSatisfy({ $0.contains { $0 != "0" } })
     else { return nil }
     description = text
   }
+
+  /// Creates the value of a step of our own; nil for IDs that are none.
+  package init?(traceID: String, stepID: String, isSampled: Bool) {
+    self.init("00-\(traceID)-\(stepID)-\(isSampled ? "01" : "00")")
+  }
+
+  /// The trace: 32 hexadecimal digits.
+  package var traceID: String { String(description.dropFirst(3).prefix(32)) }
+  /// The step: 16 hexadecimal digits.
+  package var stepID: String { String(description.dropFirst(36).prefix(16)) }
+  /// Whether the trace is recorded, as far as the step knows.
+  package var isSampled: Bool { description.last?.hexDigitValue.map { $0 & 1 == 1 } ?? false }
 }

@@ -37,7 +37,7 @@ struct BatchRoute {
           return Self.answer(name, digest, draft.size, isNew: false)
         }
         try requireReadable(draft, name: name, producer)
-        switch try context.intake.take(draft.path, as: name, digest: digest) {
+        switch try context.intake.take(draft.path, as: name, digest: digest, traceParent: upload.traceParent) {
         case .taken: return Self.answer(name, digest, draft.size, isNew: true)
         case .known: return Self.answer(name, digest, draft.size, isNew: false)
         case .conflict: throw Self.conflict(name)

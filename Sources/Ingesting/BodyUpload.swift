@@ -16,6 +16,8 @@ final class BodyUpload: BodyReceiver {
     /// The SHA-256 that the client states.
     let digest: String?
     let idempotencyKey: String?
+    /// The step of the sender's trace; nil also for a header that is none.
+    let traceParent: TraceParent?
   }
 
   /// Takes the file of a body; throws ``Problem``, or a failure of the environment.
@@ -60,6 +62,9 @@ final class BodyUpload: BodyReceiver {
       let digest = draft.digest()
       guard request.digest == nil || request.digest == digest else {
         throw Problem(.wrongDigest, "the SHA-256 of the body is \(digest)", advice: "send the body again")
+      }
+      if let trace = request.traceParent, !draft.keep(trace), context.intake.keepsTracesInFiles {
+        context.noteLostTrace(in: draft.path)
       }
       try draft.sync()
       let response = try conclude(draft)

@@ -19,6 +19,7 @@ package final class IngestContext: Sendable {
   let keys = IdempotencyKeys()
   private let logger: Logger
   private let refusals = Mutex((minute: 0, count: 0))
+  private let hasLostTrace = Atomic(false)
 
   /// - Parameters:
   ///   - decoders: read archives; nil to read them in this process.
@@ -49,6 +50,13 @@ package final class IngestContext: Sendable {
     }
     if skipped > 0 { logger.notice("ingest.refused", metadata: ["notLogged": .stringConvertible(skipped)]) }
     logger.log(level: count <= Self.loggedRefusals ? .notice : .debug, "ingest.refused", metadata: facts)
+  }
+
+  /// Logs once that the traces of requests get lost.
+  func noteLostTrace(in path: String) {
+    guard !hasLostTrace.exchange(true, ordering: .relaxed) else { return }
+    let reason = "the file system of \(path) keeps no extended attributes"
+    logger.notice("ingest.untraced", metadata: ["reason": "\(reason)"])
   }
 
   /// Logs a failure of the disk, the store or the queue, and returns the answer to it.

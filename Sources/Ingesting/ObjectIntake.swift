@@ -34,7 +34,11 @@ package struct ObjectIntake: BatchIntake {
     let tag: ObjectTag
   }
 
-  package func take(_ path: String, as name: String, digest: String) throws -> IntakeOutcome {
+  package var keepsTracesInFiles: Bool { false }
+
+  package func take(
+    _ path: String, as name: String, digest: String, traceParent: TraceParent? = nil
+  ) throws -> IntakeOutcome {
     guard let begun = try begin(name, digest) else { return .conflict }
     if begun.isTaken { return .known }
     guard try put(path, as: name, digest: digest) else {
@@ -42,7 +46,7 @@ package struct ObjectIntake: BatchIntake {
       try batches.objects.delete(Self.receipts + name, begun.tag)
       return .conflict
     }
-    _ = try names.add([name])
+    _ = try names.add([name], traceParent: traceParent)
     // If that fails, a request with the same content was faster.
     _ = try write(name, digest, isTaken: true, when: .matching(begun.tag))
     return .taken

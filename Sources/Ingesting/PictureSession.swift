@@ -180,7 +180,7 @@ final class PictureSession {
       name: name, session: session, intervalMs: plan.intervalMs, endMs: plan.endMs,
       capture: rules.input.capture ?? .interval, isFinal: false,
       frames: pictures.map { Frame(source: $0.name, path: $0.name, timeMs: $0.timeMs) }, refused: [], warnings: [],
-      metadata: .object([:]))
+      metadata: .object([:]), traceParent: pictures.first.flatMap { KeptTrace.of(draft + "/" + $0.name) })
     let description = draft + "/" + NativeFormat.description
     try DurableFile.replace(description, NativeFormat.description(of: batch), temporary: description + ".part")
     try Directory(opening: draft).sync()

@@ -29,7 +29,8 @@ extension HTTPRequest {
     }
     if let bytes = bodyBytes, bytes > limit { throw Problem(bodyLimit: limit) }
     return BodyUpload.Request(
-      path: path, producer: producer, limit: limit, digest: digest, idempotencyKey: header("Idempotency-Key"))
+      path: path, producer: producer, limit: limit, digest: digest, idempotencyKey: header("Idempotency-Key"),
+      traceParent: header(TraceParent.key).flatMap { TraceParent($0) })
   }
 }
 

@@ -25,7 +25,12 @@ package struct SpoolIntake: BatchIntake {
 
   package var drafts: String { spool.temporary }
 
-  package func take(_ path: String, as name: String, digest: String) throws -> IntakeOutcome {
+  package var keepsTracesInFiles: Bool { true }
+
+  /// The file has its trace already.
+  package func take(
+    _ path: String, as name: String, digest: String, traceParent: TraceParent? = nil
+  ) throws -> IntakeOutcome {
     try receipts.withShard(of: name) { shard in
       if let known = shard.receipt(of: name) { return known.digest == digest ? .known : .conflict }
       guard try place(path, as: name, digest: digest) else { return .conflict }

@@ -3,7 +3,9 @@
 
 import CLinux
 import FileSystem
+import FrameBatches
 import Glibc
+import WorkQueues
 
 /// A body that is written to a file and hashed while it comes.
 final class UploadDraft {
@@ -48,6 +50,11 @@ final class UploadDraft {
     var sum = sum
     return sum.finish()
   }
+
+  /// Gives the file its trace; ``sync()`` makes it durable.
+  ///
+  /// - Returns: false if the file system keeps no extended attributes.
+  func keep(_ trace: TraceParent) -> Bool { KeptTrace.keep(trace, with: file) }
 
   /// The bytes reach the disk before this returns.
   func sync() throws(DiskError) { try check("fsync", path) { fsync(file) } }

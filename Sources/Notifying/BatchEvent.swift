@@ -33,25 +33,33 @@ package struct BatchEvent: Event {
   package let key: String
   /// The event in one line of JSON.
   package let line: String
-  /// The step of the producer's trace. The key does not depend on it: the same batch may come again with another trace.
+  /// The key does not depend on the trace: the same batch may come again with another one.
   package let traceParent: TraceParent?
   package var about: Logger.Metadata { ["batch": "\(batch)"] }
 
-  /// - Parameter receipts: of the batch's sessions.
+  /// - Parameters:
+  ///   - receipts: of the batch's sessions.
+  ///   - traceParent: the step of the producer's trace, which the event has.
+  ///   - step: the worker's own step of it.
   package init(
-    batch: String, _ receipts: [Receipt], traceParent: TraceParent? = nil, timeMs: Int64 = WallClock.nowMs
+    batch: String, _ receipts: [Receipt], traceParent: TraceParent? = nil, step: TraceParent? = nil,
+    timeMs: Int64 = WallClock.nowMs
   ) {
     var room = Room()
     let sessions = receipts.map { Self.json($0, &room) }
     let identities = receipts.map { $0.published.first?.batchDigest ?? "refused \($0.session)" }
     self.init(
       batch, Outcome(of: receipts), key: ["published"] + identities, ["sessions": .array(sessions)], traceParent,
-      timeMs)
+      step, timeMs)
   }
 
-  /// - Parameter reason: why the batch goes to quarantine.
+  /// - Parameters:
+  ///   - reason: why the batch goes to quarantine.
+  ///   - traceParent: the step of the producer's trace, which the event has.
+  ///   - step: the worker's own step of it.
   package init(
-    batch: String, _ reason: BadBatch, traceParent: TraceParent? = nil, timeMs: Int64 = WallClock.nowMs
+    batch: String, _ reason: BadBatch, traceParent: TraceParent? = nil, step: TraceParent? = nil,
+    timeMs: Int64 = WallClock.nowMs
   ) {
     let members: [String: JSONValue] = [
       "operation": .string(reason.operation), "file": .string(reason.file), "cause": .string(reason.cause),
@@ -59,16 +67,16 @@ package struct BatchEvent: Event {
     ]
     self.init(
       batch, .quarantined, key: ["quarantined", reason.operation, reason.file, reason.cause],
-      ["sessions": .array([]), "reason": .object(members)], traceParent, timeMs)
+      ["sessions": .array([]), "reason": .object(members)], traceParent, step, timeMs)
   }
 
   /// - Parameter key: the parts of the key, with the name of the batch.
   private init(
     _ batch: String, _ outcome: Outcome, key: [String], _ members: [String: JSONValue], _ traceParent: TraceParent?,
-    _ timeMs: Int64
+    _ step: TraceParent?, _ timeMs: Int64
   ) {
     self.batch = batch
-    self.traceParent = traceParent
+    self.traceParent = step ?? traceParent
     self.outcome = outcome
     var sum = SHA256()
     // The lengths keep the parts apart.

@@ -7,7 +7,7 @@ package protocol Event: Sendable {
   var key: String { get }
   /// The event in one line of JSON.
   var line: String { get }
-  /// The step of the producer's trace; nil without one.
+  /// The step of a trace that the receiver's request continues: the worker's own, or else the producer's; nil without one.
   var traceParent: TraceParent? { get }
   /// Its subject, for the log.
   var about: Logger.Metadata { get }

@@ -10,7 +10,7 @@ package protocol EventReceiver: Sendable {
   /// - Parameters:
   ///   - key: the event's idempotency key.
   ///   - event: one line of JSON.
-  ///   - traceParent: the step of the trace that the batch's producer has stated.
+  ///   - traceParent: the step of the trace that the request continues.
   ///   - cancellation: asked about once a second.
   func send(key: String, event: String, traceParent: TraceParent?, cancellation: Cancellation) -> Delivery
 }

@@ -80,7 +80,7 @@ public final class BatchEncoder: Sendable {
 
   /// A batch that was read.
   package struct ReadBatch: Sendable {
-    fileprivate let batch: BatchSessions
+    fileprivate var batch: BatchSessions
     fileprivate let opening: Profile.Watch?
 
     /// Returns the batches that the limits allow: several if a folder of loose pictures is beyond them, else this one.
@@ -103,6 +103,8 @@ public final class BatchEncoder: Sendable {
     package var sessions: [SessionID] { batch.readers.map(\.batch.session) }
     /// The step of the producer's trace.
     package var traceParent: TraceParent? { batch.readers.lazy.compactMap(\.batch.traceParent).first }
+    /// Continues a trace in the sessions that state none.
+    package mutating func continueTrace(of step: TraceParent) { batch.continueTrace(of: step) }
     /// The sessions, also those that cannot be published.
     package var allSessions: [SessionID] { sessions + batch.refused.compactMap { SessionID($0.session) } }
   }
@@ -228,7 +230,7 @@ public final class BatchEncoder: Sendable {
   ) throws -> Receipt {
     stage.enter(.encode)
     var digest = BatchDigest(of: source.batch)
-    let (segments, unchanged, warnings) = try TracedStep.encode.run {
+    let (segments, unchanged, warnings) = try TracedStep.encode.run(of: source.batch.session) {
       let decoding = TracedDecoding(options.profile)
       defer { decoding.end() }
       return try stageSegments(of: source, digest: &digest, decoding.profile, cancellation: cancellation)
@@ -239,7 +241,7 @@ public final class BatchEncoder: Sendable {
     defer { publishing?.stop() }
     let manifests = SegmentManifest.all(segments, of: source.batch, digest: digest.finish(), settings)
     let advice = advice(on: segments, of: source.batch)
-    var receipt = try TracedStep.publish.run {
+    var receipt = try TracedStep.publish.run(of: source.batch.session) {
       try publication.commit(manifests, cancellation: cancellation).updateViews()
     }
     receipt.unchanged = unchanged

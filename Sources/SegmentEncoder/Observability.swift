@@ -3,6 +3,7 @@
 
 import FileSystem
 import FrameBatches
+import Sessions
 
 #if Observability
   import Metrics
@@ -23,6 +24,13 @@ import FrameBatches
       key.lowercased() == TraceParent.key ? carrier.description : nil
     }
   }
+
+  /// Takes the `traceparent` that a tracer writes for a request.
+  private struct TraceParentInjector: Injector {
+    func inject(_ value: String, forKey key: String, into carrier: inout TraceParent?) {
+      if key.lowercased() == TraceParent.key { carrier = TraceParent(value) }
+    }
+  }
 #endif
 
 /// The metrics of a worker that was given none.
@@ -41,7 +49,7 @@ enum TracedStep: String {
   /// Runs the step, and gives it its span.
   func runInSpan<Result>(_ body: (StepSpan) throws -> Result) rethrows -> Result {
     #if Observability
-      try withSpan(rawValue) { try body(StepSpan(span: $0)) }
+      try withSpan(rawValue, ofKind: self == .batch ? .consumer : .internal) { try body(StepSpan(span: $0)) }
     #else
       try body(StepSpan())
     #endif
@@ -49,12 +57,30 @@ enum TracedStep: String {
 
   /// Runs the step.
   func run<Result>(_ body: () throws -> Result) rethrows -> Result { try runInSpan { _ in try body() } }
+
+  /// Runs the step of a session.
+  func run<Result>(of session: SessionID, _ body: () throws -> Result) rethrows -> Result {
+    try runInSpan { span in
+      span.note(session)
+      return try body()
+    }
+  }
 }
 
 /// The span of a step that runs.
 struct StepSpan {
   #if Observability
     fileprivate let span: any Span
+
+    private enum Attribute {
+      static let batch = "encoder_worker.batch"
+      static let session = "encoder_worker.session"
+      static let sessions = "encoder_worker.sessions"
+      static let segments = "encoder_worker.segments"
+      static let frames = "encoder_worker.frames"
+      /// Of the sessions in a span; a batch may have a thousand.
+      static let listed = 20
+    }
   #endif
 
   /// Links the span to the step of the producer's trace: the batch was claimed before anybody could read that.
@@ -64,6 +90,55 @@ struct StepSpan {
       var context = ServiceContext.topLevel
       InstrumentationSystem.instrument.extract(producer, into: &context, using: TraceParentExtractor())
       span.addLink(SpanLink(context: context, attributes: [:]))
+    #endif
+  }
+
+  /// The span as a step of its trace, for requests that it causes; nil if the process' tracing system has none.
+  var traceParent: TraceParent? {
+    #if Observability
+      var step: TraceParent?
+      InstrumentationSystem.instrument.inject(span.context, into: &step, using: TraceParentInjector())
+      return step
+    #else
+      nil
+    #endif
+  }
+
+  /// Notes the batch and its sessions.
+  func note(_ facts: BatchFacts) {
+    #if Observability
+      let sessions = facts.sessions.prefix(Attribute.listed).map(\.description)
+      span.updateAttributes {
+        $0.set(Attribute.batch, value: .string(facts.batch))
+        $0.set(Attribute.sessions, value: .stringArray(sessions))
+      }
+    #endif
+  }
+
+  /// Notes the session.
+  func note(_ session: SessionID) {
+    #if Observability
+      span.updateAttributes { $0.set(Attribute.session, value: .string(session.description)) }
+    #endif
+  }
+
+  /// Notes what is published.
+  func note(_ receipts: [Receipt]) {
+    #if Observability
+      let (segments, frames) = receipts.reduce((0, 0)) { ($0.0 + $1.segments, $0.1 + $1.frames) }
+      span.updateAttributes {
+        $0.set(Attribute.segments, value: .int(Int64(segments)))
+        $0.set(Attribute.frames, value: .int(Int64(frames)))
+      }
+    #endif
+  }
+
+  /// Notes the error that ends the step. A batch that is put back has none.
+  func fail(_ error: any Error) {
+    #if Observability
+      guard !(error is Cancelled) else { return }
+      span.recordError(error)
+      span.setStatus(SpanStatus(code: .error, message: "\(error)".oneLine.shortened(to: 1_000)))
     #endif
   }
 }

@@ -24,12 +24,24 @@ package struct Claim: Sendable, Equatable {
   package let failures: Int
   /// The tag of the fetched content, in queues whose batches can be replaced; nil before the fetch.
   package var tag: ObjectTag?
+  /// The step of the trace that the queue tells; a step that the batch states itself comes before it.
+  package var traceParent: TraceParent?
 
-  package init(id: String, name: String, attempt: Int, failures: Int) {
+  package init(id: String, name: String, attempt: Int, failures: Int, traceParent: TraceParent? = nil) {
     self.id = id
     self.name = name
     self.attempt = attempt
     self.failures = failures
+    self.traceParent = traceParent
+  }
+
+  /// Returns the claim with other counts.
+  package func with(attempt: Int? = nil, failures: Int? = nil) -> Claim {
+    var next = Claim(
+      id: id, name: name, attempt: attempt ?? self.attempt, failures: failures ?? self.failures,
+      traceParent: traceParent)
+    next.tag = tag
+    return next
   }
 
   /// Maximum number of workers that may die with a batch before it is quarantined.

@@ -10,13 +10,15 @@ import Testing
 
   init() throws { scratch = try ScratchDirectory() }
 
-  private func batch(_ members: String) throws -> BatchReader {
+  private func batchPath(_ members: String) throws -> String {
     let name = "batch-\(UUID().uuidString)"
     let path = try scratch.directory(name)
     try scratch.file(name + "/1767859512340.jpg", Fixture("exact-1fps").bytes("0000.jpg"))
     try scratch.file(name + "/batch.json", Array(#"{"version":1,"session":"s"\#(members)}"#.utf8))
-    return try BatchReader(reading: path)
+    return path
   }
+
+  private func batch(_ members: String) throws -> BatchReader { try BatchReader(reading: batchPath(members)) }
 
   @Test(arguments: [
     "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01",
@@ -51,6 +53,30 @@ import Testing
     #expect(try batch(#","traceparent":7"#).batch.warnings.count == 1)
     let none = try batch(#","traceparent":null"#).batch
     #expect(none.traceParent == nil && none.warnings.isEmpty)
+  }
+
+  @Test func partsMakeTheSameValue() throws {
+    for (flags, isSampled) in [("01", true), ("00", false), ("03", true), ("02", false)] {
+      let step = try #require(TraceParent("00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-\(flags)"))
+      #expect(step.traceID == "4bf92f3577b34da6a3ce929d0e0e4736" && step.stepID == "00f067aa0ba902b7")
+      #expect(step.isSampled == isSampled)
+      let same = TraceParent(traceID: step.traceID, stepID: step.stepID, isSampled: isSampled)
+      #expect(same?.description == "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-\(isSampled ? "01" : "00")")
+    }
+    #expect(TraceParent(traceID: "4bf9", stepID: "00f067aa0ba902b7", isSampled: true) == nil)
+  }
+
+  /// A step that the batch states itself comes before the one of its sender.
+  @Test func sendersStepIsContinuedWhereTheBatchStatesNone() throws {
+    let own = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"
+    let sender = try #require(TraceParent(own.replacing("4bf9", with: "aaaa")))
+    for (members, expected) in [("", sender.description), (#","traceparent":"\(own)""#, own)] {
+      var sessions = try BatchSessions(reading: batchPath(members))
+      sessions.continueTrace(of: sender)
+      #expect(sessions.readers.map { $0.batch.traceParent?.description } == [expected])
+      let description = NativeFormat.description(of: sessions.readers[0].batch)
+      #expect(String(decoding: description, as: UTF8.self).contains(expected))
+    }
   }
 
   /// A producer that sends a batch again has another step of a trace, and the same batch.

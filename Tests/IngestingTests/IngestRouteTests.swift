@@ -266,7 +266,8 @@ import WorkQueues
 private struct FailingIntake: BatchIntake {
   let drafts: String
 
-  func take(_ path: String, as name: String, digest: String) throws -> IntakeOutcome {
+  var keepsTracesInFiles: Bool { true }
+  func take(_ path: String, as name: String, digest: String, traceParent: TraceParent?) throws -> IntakeOutcome {
     throw DiskError("open", path, code: EIO)
   }
   func receipt(of name: String) throws -> ReceiptLog.Receipt? { throw DiskError("open", name, code: EIO) }

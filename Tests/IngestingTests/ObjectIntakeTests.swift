@@ -37,6 +37,18 @@ import WorkQueues
     #expect(try take("a") == .known && take("b") == .conflict && objects["incoming/one.tar"] == nil)
   }
 
+  @Test func entryOfTheQueueHasTheTraceOfTheFirstRequest() throws {
+    let step = TraceParent("00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01")
+    let other = TraceParent("00-aaaa2f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01")
+    let intake = ObjectIntake(batches, names, drafts: scratch.path)
+    let digest = SHA256.hex(of: Array("a".utf8))
+    for (trace, outcome) in [(step, IntakeOutcome.taken), (other, .known)] {
+      let file = try scratch.file("draft", Array("a".utf8))
+      #expect(try intake.take(file, as: "one.tar", digest: digest, traceParent: trace) == outcome)
+    }
+    #expect(try #require(names.next()).traceParent == step)
+  }
+
   @Test func objectOfAnotherProducerIsAConflict() throws {
     objects["incoming/one.tar"] = Array("other".utf8)
     #expect(try take("a") == .conflict)

@@ -1,5 +1,6 @@
 import FileSystem
 import Foundation
+import FrameBatches
 import Synchronization
 import TestSupport
 import Testing
@@ -8,59 +9,14 @@ import WorkQueues
 @testable import JSON
 @testable import Remote
 
-/// A queue of SQS: messages, their forms, leases and attempts. The promises of every queue are in `QueueContractTests`.
+/// Messages of a queue of SQS, and their forms. The promises of every queue are in `QueueContractTests`.
 @Suite(.enabled(if: StoreServer.isInstalled, "\(StoreServer.reason)"))
-struct SQSQueueTests {
-  private final class Clock: Sendable {
-    private let aheadMs = Mutex(0)
-    var now: Int { MonotonicClock.milliseconds() + aheadMs.withLock { $0 } }
-    func advance(seconds: Int) { aheadMs.withLock { $0 += 1_000 * seconds } }
-  }
-
-  private let store: StoreServer
-  private let objects = MemoryObjects()
-  private let clock = Clock()
-  private static let place = ObjectPlace(bucket: "replay", prefix: "prod/")
+struct SQSQueueTests: SQSSuite {
+  let store: StoreServer
+  let objects = MemoryObjects()
+  let clock = TestClock()
 
   init() throws { store = try StoreServer.shared.get() }
-
-  private func client(
-    _ address: String, of store: StoreServer? = nil, _ changes: [String: String] = [:]
-  ) throws -> SQSClient {
-    let environment = (store ?? self.store).environment.merging(changes) { $1 }
-    return try SQSClient(SQSAddress(address), AWSSettings(environment: { environment[$0] }), pauseMs: 1)
-  }
-
-  private func worker(
-    _ queue: MessageQueue, address: String? = nil, role: QueueRole = .worker(drains: false), lease: Int = 3_600,
-    warn: @escaping @Sendable (String) -> Void = { _ in }
-  ) throws -> SQSQueue {
-    try SQSQueue(
-      client(address ?? queue.address), objects: objects, place: Self.place, role: role, lease: lease, waitS: 0,
-      clock: { [clock] in clock.now }, warn: warn)
-  }
-
-  private func notification(_ keys: String..., bucket: String = "replay") -> String {
-    let records = keys.map { key in
-      JSONValue.object([
-        "eventSource": .string("aws:s3"), "eventName": .string("ObjectCreated:Put"),
-        "s3": .object([
-          "bucket": .object(["name": .string(bucket)]),
-          "object": .object(["key": .string(PercentEncoding.encoded(key))]),
-        ]),
-      ])
-    }
-    return JSONValue.object(["Records": .array(records)]).line
-  }
-
-  private func names(of worker: SQSQueue) throws -> [String] {
-    var names: [String] = []
-    while let claim = try worker.next() {
-      names.append(claim.name)
-      try worker.acknowledge(claim)
-    }
-    return names
-  }
 
   @Test func eachFormOfAMessageNamesItsBatch() throws {
     let queue = try MessageQueue(store)
@@ -90,6 +46,19 @@ struct SQSQueueTests {
     let worker = try worker(try MessageQueue(store))
     #expect(throws: UnusableBatchName.self) { try worker.add(["fine", ""]) }
     #expect(throws: UnusableBatchName.self) { try worker.add([String(repeating: "x", count: 1_025)]) }
+  }
+
+  @Test func traceOfAMessageComesWithItsClaimAndStays() throws {
+    let queue = try MessageQueue(store)
+    let one = try worker(queue)
+    let trace = try #require(TraceParent("00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"))
+    #expect(try one.add(["a"], traceParent: trace) == 1)
+    let claim = try #require(try one.next())
+    #expect(claim.traceParent == trace)
+    try one.handBack(claim)
+    #expect(try one.next()?.traceParent == trace)
+    _ = try one.add(["b"])
+    #expect(try one.next()?.traceParent == nil)
   }
 
   @Test func batchesOfASessionAreInOneGroupOfAFIFOQueue() throws {
@@ -169,118 +138,6 @@ struct SQSQueueTests {
     let error = try #require(throws: SQSError.self) { try SQSActions(client) }
     #expect(error.code == "SignatureDoesNotMatch" && error.status == 403 && !error.description.contains("wrong"))
   }
-
-  // MARK: leases
-
-  @Test func renewedMessageStaysWithItsHolder() throws {
-    let queue = try MessageQueue(store)
-    try queue.send("a")
-    let one = try worker(queue, lease: 10)
-    let claim = try #require(try one.next())
-    let two = try worker(queue)
-    // Longer than the lease. The message is hidden all the time, or the other worker gets it.
-    let endMs = MonotonicClock.milliseconds() + 13_000
-    while MonotonicClock.milliseconds() < endMs {
-      #expect(try two.next() == nil)
-      usleep(200_000)
-    }
-    #expect(try one.holds(claim.id) && one.renew(claim))
-    try one.acknowledge(claim)
-    #expect(try queue.counts() == (0, 0))
-  }
-
-  @Test func messageThatNobodyRenewedIsSetAsideForATakeover() throws {
-    let queue = try MessageQueue(store)
-    try queue.send("a", "b")
-    let one = try worker(queue)
-    let lost = [try #require(try one.next()), try #require(try one.next())]
-    clock.advance(seconds: 3_601)
-    try queue.loseVisibility()
-    let two = try worker(queue)
-    try queue.send("new")
-    #expect(try two.next()?.name == "new" && two.next() == nil)
-    let taken = try two.takeOver()
-    #expect(taken.map(\.name).sorted() == ["a", "b"] && taken.allSatisfy { $0.attempt == 1 })
-    #expect(lost.allSatisfy { !one.holds($0.id) } && one.heldCount == 0 && two.heldCount == 3)
-    // A worker that stops before it begins hands them back.
-    for claim in taken { try two.handBack(claim) }
-    let three = try worker(queue)
-    #expect(try three.next() == nil && three.takeOver().map(\.attempt) == [1, 1])
-  }
-
-  @Test func deliveriesThatAreNoAttemptsDoNotCount() throws {
-    let queue = try MessageQueue(store)
-    try queue.send("a")
-    // Somebody looks at the message, again and again.
-    for _ in 0..<8 { #expect(try queue.receive(hidingFor: 0).count == 1) }
-    let one = try worker(queue)
-    #expect(try one.next() == nil)
-    let found = try #require(try one.takeOver().first)
-    let begun = try #require(try one.begin(found))
-    #expect(begun.attempt == 2)
-    // Then the service is restarted, again and again.
-    var claim = begun
-    for _ in 0..<5 {
-      try one.handBack(claim)
-      #expect(try one.next() == nil)
-      let again = try #require(try one.takeOver().first)
-      claim = try #require(try one.begin(again))
-      #expect(claim.attempt == 2)
-    }
-    try one.acknowledge(claim)
-    #expect(objects.keys.isEmpty)
-  }
-
-  @Test func batchThatIsHandedBackIsNotSetAside() throws {
-    let queue = try MessageQueue(store)
-    try queue.send("a")
-    let one = try worker(queue)
-    for _ in 0..<4 {
-      let claim = try #require(try one.next())
-      #expect(claim.attempt == 1 && claim.failures == 0)
-      try one.handBack(claim)
-    }
-    // A worker that dies with it counts.
-    _ = try #require(try one.next())
-    clock.advance(seconds: 3_601)
-    try queue.loseVisibility()
-    #expect(try one.next() == nil && one.takeOver().map(\.attempt) == [1])
-  }
-
-  @Test func storeThatDoesNotAnswerCostsNoAttempt() throws {
-    let queue = try MessageQueue(store)
-    try queue.send("a")
-    _ = try queue.receive(hidingFor: 0)
-    let failing = StoppingObjects(objects, after: 0, failures: 5)
-    let worker = try SQSQueue(
-      client(queue.address), objects: failing, place: Self.place, role: .worker(drains: false), lease: 3_600, waitS: 0,
-      warn: { _ in })
-    for _ in 0..<5 { #expect(throws: StoppingObjects.Stopped.self) { try worker.next() } }
-    #expect(try queue.counts() == (0, 1))
-    #expect(try worker.next() == nil && worker.takeOver().map(\.attempt) == [1])
-  }
-
-  @Test func lostAnswersLoseNoMessage() throws {
-    let store = try StoreServer()
-    let queue = try MessageQueue(store)
-    let worker = try SQSQueue(
-      client(queue.address, of: store), objects: objects, place: Self.place, role: .worker(drains: false),
-      lease: 3_600, waitS: 0, warn: { _ in })
-    try queue.loseAnswers(2)
-    // The queue has the names up to three times.
-    #expect(try worker.add(["a", "b"]) == 2)
-    #expect(try queue.counts().waiting == 6)
-    var claims: [Claim] = []
-    while let claim = try worker.next() { claims.append(claim) }
-    #expect(claims.count == 6 && Set(claims.map(\.name)) == ["a", "b"])
-    for claim in claims {
-      try queue.loseAnswers(2)
-      try worker.acknowledge(claim)
-    }
-    #expect(try queue.counts() == (0, 0))
-  }
-
-  // MARK: idle workers and drains
 
   @Test func drainTriesSeveralTimesBeforeItTakesTheQueueForEmpty() throws {
     let queue = try MessageQueue(store)

@@ -1,3 +1,4 @@
+import FrameBatches
 import Synchronization
 
 @testable import WorkQueues
@@ -8,6 +9,7 @@ package final class MemoryNames: EventStream {
     let name: String
     var attempt = 1
     var failures = 0
+    var traceParent: TraceParent?
     /// Nil once the lease has expired.
     var worker: Int?
   }
@@ -64,7 +66,8 @@ package final class MemoryNames: EventStream {
   package func heldElsewhereCount() -> Int { withState { $0.held.values.count { $0.worker != worker } } }
 
   private static func claim(_ id: String, _ entry: Entry) -> Claim {
-    Claim(id: id, name: entry.name, attempt: entry.attempt, failures: entry.failures)
+    Claim(
+      id: id, name: entry.name, attempt: entry.attempt, failures: entry.failures, traceParent: entry.traceParent)
   }
 
   /// Changes a claim that this worker holds; returns nil when another worker has it.
@@ -133,11 +136,13 @@ package final class MemoryNames: EventStream {
     }
   }
 
-  package func add(_ names: [String]) -> Int {
+  package func add(_ names: [String]) -> Int { add(names, traceParent: nil) }
+
+  package func add(_ names: [String], traceParent: TraceParent?) -> Int {
     withState { state in
       let there = Set((state.waiting + state.held.values).map(\.name))
       let new = names.filter { !there.contains($0) }
-      state.waiting += new.map { Entry(name: $0) }
+      state.waiting += new.map { Entry(name: $0, traceParent: traceParent) }
       return new.count
     }
   }

@@ -5,6 +5,7 @@
 // A step that throws may have run: its reply may be lost. Every step is idempotent.
 
 import FileSystem
+import FrameBatches
 import Synchronization
 import WorkQueues
 
@@ -107,17 +108,17 @@ package final class RedisStream: EventStream {
   package func begin(_ entry: Entry) throws -> Entry? {
     guard try isDone(.begin, entry, ["\(entry.attempt + 1)"]) else { return nil }
     membership.hold(entry.id, hasBegun: true)
-    return Entry(id: entry.id, name: entry.name, attempt: entry.attempt + 1, failures: entry.failures)
+    return entry.with(attempt: entry.attempt + 1)
   }
 
   package func fail(_ entry: Entry) throws -> Entry? {
     guard try isDone(.fail, entry, [entry.name, "\(entry.failures + 1)"]) else { return nil }
-    return Entry(id: entry.id, name: entry.name, attempt: entry.attempt, failures: entry.failures + 1)
+    return entry.with(failures: entry.failures + 1)
   }
 
   package func forgive(_ entry: Entry) throws -> Entry? {
     guard try isDone(.begin, entry, ["1"]) else { return nil }
-    return Entry(id: entry.id, name: entry.name, attempt: 1, failures: entry.failures)
+    return entry.with(attempt: 1)
   }
 
   package func announce(_ entry: Entry, key: String, event: String) throws -> Bool {
@@ -129,7 +130,8 @@ package final class RedisStream: EventStream {
   /// Puts an entry back at the end, and does not count this attempt.
   package func handBack(_ entry: Entry) throws {
     let attempt = membership.hasBegun(entry.id) ? entry.attempt - 1 : entry.attempt
-    _ = try isDone(.handBack, entry, [entry.name, "\(entry.failures)", "\(max(0, attempt))"])
+    let trace = entry.traceParent?.description ?? ""
+    _ = try isDone(.handBack, entry, [entry.name, "\(entry.failures)", "\(max(0, attempt))", trace])
     membership.drop(entry.id)
   }
 
@@ -143,10 +145,13 @@ package final class RedisStream: EventStream {
     membership.drop(entry.id)
   }
 
-  package func add(_ names: [String]) throws -> Int {
+  package func add(_ names: [String]) throws -> Int { try add(names, traceParent: nil) }
+
+  package func add(_ names: [String], traceParent: TraceParent?) throws -> Int {
     for name in names { try UnusableBatchName.check(name) }
+    let trace = [traceParent?.description ?? ""]
     return try stride(from: 0, to: names.count, by: Self.addedAtOnce).reduce(0) { sum, start in
-      sum + (try integer(.add, Array(names[start...].prefix(Self.addedAtOnce))))
+      sum + (try integer(.add, trace + names[start...].prefix(Self.addedAtOnce)))
     }
   }
 
@@ -177,7 +182,8 @@ package final class RedisStream: EventStream {
       let attempt = values[2].integer, let failures = values[3].integer
     else { throw unexpectedReply(to: script) }
     let name = String(validating: bytes, as: UTF8.self)
-    let entry = Entry(id: id, name: name ?? "", attempt: attempt, failures: failures)
+    let trace = values.count > 5 ? values[5].text.flatMap { TraceParent($0) } : nil
+    let entry = Entry(id: id, name: name ?? "", attempt: attempt, failures: failures, traceParent: trace)
     if let fault = name.map(UnusableBatchName.fault) ?? "is no UTF-8" {
       try deadLetter(entry, reason: "the entry's field batch \(fault); a batch is added by: XADD STREAM * batch NAME")
       return nil

@@ -5,6 +5,7 @@
 // group, which differs after a loss of data; `published`, a stream of the events of batches. ARGV: the worker's name in the group, the script's own arguments, and the
 // ID of the group that the worker joined.
 
+import FrameBatches
 import WorkQueues
 
 /// A step of the queue.
@@ -58,7 +59,7 @@ struct StreamScript: Sendable {
       redis.call('XACK', stream, group, id)
       redis.call('XDEL', stream, id)
     end
-    -- The reply for an entry. A name that is too long is cut one byte behind the limit.
+    -- The reply for an entry. A name that is too long is cut one byte behind the limit, and so is a trace.
     local function entryReply(id, fields, attempt)
       local name = field(fields, 'batch')
       if #name == 0 or #name > \(UnusableBatchName.maximumBytes) then
@@ -66,7 +67,8 @@ struct StreamScript: Sendable {
       end
       local other, failures = known(name)
       if not other or other == id then remember(name, id, failures) end
-      return {id, name, attempt, failures, other and other ~= id}
+      local trace = string.sub(field(fields, '\(TraceParent.key)'), 1, \(TraceParent.length + 1))
+      return {id, name, attempt, failures, (other and other ~= id) or false, trace}
     end
 
     """
@@ -95,16 +97,16 @@ struct StreamScript: Sendable {
     return redis.call('GET', made)
     """)
 
-  /// Arguments: names. Returns the number of new ones. Fails before any write if there is no group.
+  /// Arguments: the trace of the names, or nothing; names. Returns the number of new ones. Fails before any write if there is no group.
   static let add = StreamScript(
     "add batches",
     """
     redis.call('XPENDING', stream, group)
-    local new = 0
-    for i = 2, #ARGV do
+    local new, trace = 0, ARGV[2] ~= '' and {'\(TraceParent.key)', ARGV[2]} or {}
+    for i = 3, #ARGV do
       local id, failures = known(ARGV[i])
       if not id then
-        remember(ARGV[i], redis.call('XADD', stream, '*', 'batch', ARGV[i]), failures)
+        remember(ARGV[i], redis.call('XADD', stream, '*', 'batch', ARGV[i], unpack(trace)), failures)
         new = new + 1
       end
     end
@@ -203,15 +205,16 @@ struct StreamScript: Sendable {
     return 1
     """)
 
-  /// Arguments: entry, name, failures, attempt.
+  /// Arguments: entry, name, failures, attempt, and the trace or nothing.
   static let handBack = StreamScript(
     "hand a batch back",
     """
     if not owned(ARGV[2]) then return 0 end
     local other, failures = known(ARGV[3])
     if not other or other == ARGV[2] then
-      local counts = tonumber(ARGV[5]) > 0 and {'attempt', ARGV[5]} or {}
-      local id = redis.call('XADD', stream, '*', 'batch', ARGV[3], unpack(counts))
+      local more = tonumber(ARGV[5]) > 0 and {'attempt', ARGV[5]} or {}
+      if ARGV[6] ~= '' then for _, word in ipairs({'\(TraceParent.key)', ARGV[6]}) do table.insert(more, word) end end
+      local id = redis.call('XADD', stream, '*', 'batch', ARGV[3], unpack(more))
       remember(ARGV[3], id, math.max(failures, tonumber(ARGV[4])))
     end
     redis.call('XACK', stream, group, ARGV[2])

@@ -1,3 +1,4 @@
+import FrameBatches
 import JSON
 
 /// The actions on one queue; for several threads.
@@ -64,6 +65,7 @@ struct SQSActions: Sendable {
         "MaxNumberOfMessages": .number(1), "VisibilityTimeout": .number(leaseS), "WaitTimeSeconds": .number(waitS),
         // The second is the name of the first since 2023. Other servers may know the first only.
         "AttributeNames": counted, "MessageSystemAttributeNames": counted,
+        "MessageAttributeNames": .array([.string(TraceParent.key)]),
       ], waitS: waitS)
     guard let value = reply["Messages"]?.array?.first else { return nil }
     guard let message = SQSMessage(value) else { throw client.unexpectedReply(to: action) }
@@ -101,8 +103,8 @@ struct SQSActions: Sendable {
     }
   }
 
-  func send(_ names: [String]) throws {
-    try SQSBatch(names, of: address).send { try perform("SendMessageBatch", ["Entries": .array($0)]) }
+  func send(_ names: [String], traceParent: TraceParent?) throws {
+    try SQSBatch(names, traceParent, of: address).send { try perform("SendMessageBatch", ["Entries": .array($0)]) }
   }
 
   /// A handle that is of no use any more: the message is gone, or another worker has it.

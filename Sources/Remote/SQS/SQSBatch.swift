@@ -1,4 +1,5 @@
 import FileSystem
+import FrameBatches
 import Glibc
 import JSON
 
@@ -16,10 +17,12 @@ struct SQSBatch {
   private static let attempts = 5
 
   private let messages: [Message]
+  private let traceParent: TraceParent?
   private let address: SQSAddress
 
-  init(_ names: [String], of address: SQSAddress) {
-    self.address = address
+  /// - Parameter traceParent: the step of the trace that all messages carry.
+  init(_ names: [String], _ traceParent: TraceParent?, of address: SQSAddress) {
+    (self.traceParent, self.address) = (traceParent, address)
     guard address.isFIFO else {
       messages = names.map { Message(name: $0, group: nil, deduplication: nil) }
       return
@@ -42,18 +45,23 @@ struct SQSBatch {
       var left = Array(messages[start...].prefix(Self.atOnce))
       for attempt in 1...Self.attempts where !left.isEmpty {
         if attempt > 1 { usleep(UInt32(1_000 * BackOff.pauseMs(failures: attempt - 1, firstMs: 100))) }
-        let reply = try perform(left.enumerated().map { Self.entry($0.element, $0.offset) })
+        let reply = try perform(left.enumerated().map { entry($0.element, $0.offset) })
         left = try unsent(left, reply, isLast: attempt == Self.attempts)
       }
     }
   }
 
-  private static func entry(_ message: Message, _ index: Int) -> JSONValue {
+  private func entry(_ message: Message, _ index: Int) -> JSONValue {
     var members: [String: JSONValue] = [
       "Id": .string("\(index)"), "MessageBody": .string(SQSMessage.body(naming: message.name)),
     ]
     members["MessageGroupId"] = message.group.map { .string($0) }
     members["MessageDeduplicationId"] = message.deduplication.map { .string($0) }
+    members["MessageAttributes"] = traceParent.map {
+      .object([
+        TraceParent.key: .object(["DataType": .string("String"), "StringValue": .string($0.description)])
+      ])
+    }
     return .object(members)
   }
 

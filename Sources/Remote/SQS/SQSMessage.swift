@@ -1,4 +1,5 @@
 import FileSystem
+import FrameBatches
 import JSON
 import WorkQueues
 
@@ -20,6 +21,8 @@ struct SQSMessage: Sendable, Equatable {
   let body: String
   /// The number of deliveries, this one included.
   let receiveCount: Int
+  /// The step of the sender's trace.
+  let traceParent: TraceParent?
 
   /// Returns the message of a reply; nil if it is none.
   init?(_ value: JSONValue) {
@@ -30,6 +33,8 @@ struct SQSMessage: Sendable, Equatable {
     let count = members["Attributes"]?.object?["ApproximateReceiveCount"]?.string.flatMap { Int($0) }
     (self.id, self.handle, self.body) = (id, handle, body)
     receiveCount = min(max(1, count ?? 1), 1 << 30)
+    let trace = members["MessageAttributes"]?.object?[TraceParent.key]?.object?["StringValue"]?.string
+    traceParent = trace.flatMap { TraceParent($0) }
   }
 
   /// Reads the body: the name of a batch, `{"batch": NAME}`, or a notification of an object store.

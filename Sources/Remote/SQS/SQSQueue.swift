@@ -5,6 +5,7 @@
 // The queue's own policy decides about its dead letters: the batches that cannot be encoded are in the store's quarantine/.
 
 import FileSystem
+import FrameBatches
 import Sessions
 import Synchronization
 import WorkQueues
@@ -129,14 +130,14 @@ package final class SQSQueue: NameQueue {
   /// Returns the claim of a batch; nil if it is set aside, or lost by now.
   private func claim(_ delivery: Delivery) throws -> Claim? {
     guard let message = held[delivery.id]?.message else { return nil }
-    guard message.receiveCount > 1 else {
-      return Claim(id: delivery.id, name: delivery.name, attempt: 1, failures: 0)
-    }
+    let fresh = Claim(
+      id: delivery.id, name: delivery.name, attempt: 1, failures: 0, traceParent: message.traceParent)
+    guard message.receiveCount > 1 else { return fresh }
     do {
       let known = try notes.read(message.id)
       held.change(delivery.id) { ($0.hasNotes, $0.hasBegun) = (known != nil, false) }
       let found = known ?? AttemptNotes()
-      let claim = Claim(id: delivery.id, name: delivery.name, attempt: found.attempts, failures: found.failures)
+      let claim = fresh.with(attempt: found.attempts, failures: found.failures)
       // The last worker may have died of it: so it is worked on alone.
       let isSetAside = state.withLock { state in
         guard found.attempts > 0, state.recovered.count < Self.maximumRecovered else { return false }
@@ -184,7 +185,7 @@ package final class SQSQueue: NameQueue {
       if batches.others > 0 { warnOfOthers() }
       if batches.names.count == 1 { return batches.names[0] }
       // A message is one claim. A crash before the removal leaves the names twice.
-      _ = try add(batches.names)
+      _ = try add(batches.names, traceParent: message.traceParent)
       try queue.delete(message)
       return nil
     }
@@ -212,25 +213,25 @@ package final class SQSQueue: NameQueue {
   }
 
   package func begin(_ claim: Claim) throws -> Claim? {
-    let begun = Claim(id: claim.id, name: claim.name, attempt: claim.attempt + 1, failures: claim.failures)
+    let begun = claim.with(attempt: claim.attempt + 1)
     guard try note(begun) else { return nil }
     held.change(claim.id) { $0.hasBegun = true }
     return begun
   }
 
   package func fail(_ claim: Claim) throws -> Claim? {
-    let failed = Claim(id: claim.id, name: claim.name, attempt: claim.attempt, failures: claim.failures + 1)
+    let failed = claim.with(failures: claim.failures + 1)
     return try note(failed) ? failed : nil
   }
 
   package func forgive(_ claim: Claim) throws -> Claim? {
-    let forgiven = Claim(id: claim.id, name: claim.name, attempt: 1, failures: claim.failures)
+    let forgiven = claim.with(attempt: 1)
     return try note(forgiven) ? forgiven : nil
   }
 
   package func handBack(_ claim: Claim) throws {
     guard let message = held[claim.id] else { return }
-    let before = Claim(id: claim.id, name: claim.name, attempt: max(0, claim.attempt - 1), failures: claim.failures)
+    let before = claim.with(attempt: max(0, claim.attempt - 1))
     guard try !message.hasBegun || note(before) else { return }
     try queue.show(message.message)
     held.drop(claim.id)
@@ -267,9 +268,11 @@ package final class SQSQueue: NameQueue {
 
   package var recognisesNames: Bool { false }
 
-  package func add(_ names: [String]) throws -> Int {
+  package func add(_ names: [String]) throws -> Int { try add(names, traceParent: nil) }
+
+  package func add(_ names: [String], traceParent: TraceParent?) throws -> Int {
     for name in names { try UnusableBatchName.check(name) }
-    try queue.send(names)
+    try queue.send(names, traceParent: traceParent)
     forgetCounts()
     return names.count
   }

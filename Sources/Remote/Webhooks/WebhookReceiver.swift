@@ -84,7 +84,7 @@ package struct WebhookReceiver: EventReceiver {
   }
 
   /// The seconds of a Retry-After header, which has seconds or a time.
-  private static func retryAfterS(_ headers: [String: String], _ nowMs: Int64) -> Int? {
+  static func retryAfterS(_ headers: [String: String], _ nowMs: Int64) -> Int? {
     guard let text = headers["retry-after"], text.utf8.count < 64 else { return nil }
     if let seconds = Int(text) { return max(0, seconds) }
     let time = Int64(clinux_http_time(text))

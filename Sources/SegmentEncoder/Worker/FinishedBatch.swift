@@ -7,30 +7,44 @@ import WorkQueues
 
 /// The facts of a claimed batch.
 struct BatchFacts: Sendable {
+  /// The name of the batch.
+  let batch: String
   /// The facts for the log.
   var about: Logger.Metadata
   /// The sessions of the batch; before it is read, the one that its name tells.
   var sessions: [SessionID]
-  /// The step of the producer's trace; nil before the batch is read.
+  /// The step of the producer's trace: the one that the batch states, or the one that its queue tells.
   private(set) var traceParent: TraceParent?
+  /// The worker's own step of that trace; nil if no tracer makes one.
+  var step: TraceParent?
   private let claimedMs = MonotonicClock.milliseconds()
 
   /// - Parameter options: how names tell sessions.
   init(of claim: Claim, _ options: InputOptions) {
-    about = ["batch": "\(claim.name)"]
+    batch = claim.name
+    about = ["batch": "\(batch)"]
     sessions = options.session(ofBatchNamed: claim.name).map { [$0] } ?? []
+    note(claim.traceParent)
+  }
+
+  /// Notes the step of the producer's trace.
+  mutating func note(_ step: TraceParent?) {
+    guard let step else { return }
+    traceParent = step
+    about.merge(trace) { $1 }
   }
 
   /// Notes what the batch says of itself.
   mutating func note(_ batch: BatchEncoder.ReadBatch) {
     sessions = batch.allSessions
-    traceParent = batch.traceParent
     about["session"] = "\(batch.sessions.map(\.description).joined(separator: " "))"
-    about.merge(trace) { $1 }
+    note(batch.traceParent)
   }
 
   /// The trace, for each line of the log on the batch.
-  var trace: Logger.Metadata { traceParent.map { [TraceParent.key: "\($0)"] } ?? [:] }
+  var trace: Logger.Metadata { Self.trace(traceParent) }
+
+  static func trace(_ step: TraceParent?) -> Logger.Metadata { step.map { [TraceParent.key: "\($0)"] } ?? [:] }
 
   /// Milliseconds since the claim.
   var ageMs: Int { MonotonicClock.milliseconds() - claimedMs }
@@ -50,8 +64,10 @@ package struct FinishedBatch: Sendable {
 
   var event: BatchEvent {
     switch ending {
-    case .retire(let receipts, _): BatchEvent(batch: claim.name, receipts, traceParent: facts.traceParent)
-    case .quarantine(let reason): BatchEvent(batch: claim.name, reason, traceParent: facts.traceParent)
+    case .retire(let receipts, _):
+      BatchEvent(batch: claim.name, receipts, traceParent: facts.traceParent, step: facts.step)
+    case .quarantine(let reason):
+      BatchEvent(batch: claim.name, reason, traceParent: facts.traceParent, step: facts.step)
     }
   }
 
@@ -59,5 +75,15 @@ package struct FinishedBatch: Sendable {
   /// to quarantine for them, and the next worker has to know it.
   var isBlameless: Bool {
     if case .quarantine = ending { claim.attempt <= Claim.attempts } else { true }
+  }
+}
+
+extension Claim {
+  /// The counts for the log.
+  var counts: Logger.Metadata {
+    let counts: Logger.Metadata = [
+      "batch": "\(name)", "attempt": .stringConvertible(attempt), "failures": .stringConvertible(failures),
+    ]
+    return counts.merging(BatchFacts.trace(traceParent)) { $1 }
   }
 }

@@ -92,19 +92,23 @@ package final class Worker: Sendable {
     jobs.begin(claim.name, encoder.stage)
     defer { jobs.end(encoder.stage) }
     var facts = BatchFacts(of: claim, options.input)
-    defer { span.link(to: facts.traceParent) }
+    defer { span.note(facts) }
     let ends = stop.or(afterMs: 1_000 * maxTime).or { [queue, claim] in queue.hasLost(claim) }
     do {
       switch try queue.fetch(claim) {
       case .alreadyFinished(let isQuarantined): return skip(facts, isQuarantined: isQuarantined)
       case .batch(let fetched):
         claim = fetched.claim
-        let receipts = try publish(fetched, with: encoder, &facts, cancellation: ends)
+        facts.note(claim.traceParent)
+        let receipts = try publish(fetched, with: encoder, &facts, in: span, cancellation: ends)
+        span.note(receipts)
         return try conclude(FinishedBatch(claim: claim, ending: .retire(receipts, tookMs: facts.ageMs), facts: facts))
       }
     } catch {
       let isLate = error is Cancelled && !stop.isRequested
-      return dispose(claim, after: isLate ? BatchTimeout(seconds: maxTime) : error, facts)
+      let failure: any Error = isLate ? BatchTimeout(seconds: maxTime) : error
+      span.fail(failure)
+      return dispose(claim, after: failure, facts)
     }
   }
 
@@ -120,14 +124,7 @@ package final class Worker: Sendable {
       case .recovered(let held): try queue.begin(held)
       case .waiting(let entry): notifier?.isFull == true ? nil : try queue.claim(entry)
       }
-    if let claim {
-      logger.debug(
-        "batch.claimed",
-        metadata: [
-          "batch": "\(claim.name)", "attempt": .stringConvertible(claim.attempt),
-          "failures": .stringConvertible(claim.failures),
-        ])
-    }
+    if let claim { logger.debug("batch.claimed", metadata: claim.counts) }
     return claim
   }
 
@@ -155,9 +152,14 @@ package final class Worker: Sendable {
 
   /// Reads a batch and publishes its sessions. If too many workers have died with it, it only looks whether they are published.
   private func publish(
-    _ fetched: FetchedBatch, with encoder: BatchEncoder, _ facts: inout BatchFacts, cancellation: Cancellation
+    _ fetched: FetchedBatch, with encoder: BatchEncoder, _ facts: inout BatchFacts, in span: StepSpan,
+    cancellation: Cancellation
   ) throws -> [Receipt] {
-    defer { fetched.discard() }
+    defer {
+      fetched.discard()
+      span.link(to: facts.traceParent)
+      facts.step = span.traceParent
+    }
     let claim = fetched.claim
     // After more deaths than this, workers also died while they only looked.
     guard claim.attempt <= 2 * Claim.attempts else { throw BadBatch(fatal: claim) }
@@ -177,7 +179,8 @@ package final class Worker: Sendable {
   ) throws -> BatchEncoder.ReadBatch {
     let name = fetched.claim.name
     do {
-      let batch = try TracedStep.read.run { try encoder.read(fetched.path, named: name, cancellation: cancellation) }
+      var batch = try TracedStep.read.run { try encoder.read(fetched.path, named: name, cancellation: cancellation) }
+      if let step = fetched.claim.traceParent { batch.continueTrace(of: step) }
       facts.note(batch)
       return batch
     } catch let bad as BadBatch {

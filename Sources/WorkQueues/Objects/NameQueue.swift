@@ -1,3 +1,5 @@
+import FrameBatches
+
 /// A queue of the names of batches in an object store, for several threads at once. A lost queue costs time, no batch.
 ///
 /// Each call takes effect as a whole or not at all. A call for a claim that another worker holds by now does nothing.
@@ -33,6 +35,10 @@ package protocol NameQueue: Sendable {
   /// - Returns: the number of names added.
   /// - Throws: ``UnusableBatchName``.
   func add(_ names: [String]) throws -> Int
+  /// Adds names that are not in the queue, with the step of the trace that their claims tell: ``Claim/traceParent``.
+  ///
+  /// - Returns: the number of names added.
+  func add(_ names: [String], traceParent: TraceParent?) throws -> Int
   /// Whether the queue knows which names are in it. Another one may have a name twice: each claim of it is then worked on.
   var recognisesNames: Bool { get }
   /// Whether this worker has the claim with this ID, as far as it knows.
@@ -46,6 +52,8 @@ package protocol NameQueue: Sendable {
 extension NameQueue {
   package func claimableCount() throws -> Int { try waitingCount() }
   package var recognisesNames: Bool { true }
+  /// A queue whose entries carry nothing but names.
+  package func add(_ names: [String], traceParent: TraceParent?) throws -> Int { try add(names) }
 }
 
 /// A queue of names that also has a stream of events, for programs that wait for finished batches.

@@ -85,7 +85,11 @@ package final class SpoolQueue: BatchQueue {
 
   private func nextNumber() -> Int { lastNumber.add(1, ordering: .relaxed).newValue }
 
-  package func fetch(_ claim: Claim) -> FetchResult { .batch(FetchedBatch(claim: claim, path: claim.path)) }
+  package func fetch(_ claim: Claim) -> FetchResult {
+    var claim = claim
+    claim.traceParent = KeptTrace.of(claim.path)
+    return .batch(FetchedBatch(claim: claim, path: claim.path))
+  }
 
   package func handBack(_ claim: Claim) throws(DiskError) {
     // If a producer has used the name again, the claim stays, and the next worker takes it over.

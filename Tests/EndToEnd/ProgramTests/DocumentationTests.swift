@@ -78,7 +78,8 @@ import Testing
     let others: Set = [
       "--init", "--hostname", "--network", "--read-only", "--cap-drop", "--security-opt", "--memory", "--pids-limit",
       "--stop-timeout", "--userns", "--env", "--env-file", "--now", "--purge", "--write",
-      "--from-env-file", "--no-sign-request",
+      "--from-env-file", "--no-sign-request", "--traits", "--product", "--queue-name", "--attributes", "--bucket",
+      "--notification-configuration", "--event", "--prefix",
     ]
     let named = try found("(?<![-\\w])(--[a-z][a-z-]*[a-z])").subtracting(others)
     #expect(named.count > 30)
@@ -215,7 +216,7 @@ import Testing
         let text = try String(contentsOf: folder.appendingPathComponent(file), encoding: .utf8)
         logged.formUnion(
           try found(
-            "\"((?:batch|disk|environment|frame|ingest|notification|queue|recovery|retention|segments|session|tokens|worker)\\.[a-z]+)\"",
+            "\"((?:batch|disk|environment|frame|ingest|notification|queue|recovery|retention|segments|session|tokens|traces|worker)\\.[a-z]+)\"",
             in: text))
       }
     }

@@ -30,6 +30,32 @@ struct RemoteWorkerTests: RemoteSuite {
     #expect(try Set(streamed().map(\.key)) == Set(receiver.events().map(\.key)) && streamed().count == 2)
   }
 
+  private static let trace = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"
+
+  /// The trace of an entry, and that of a request, which becomes one of an entry.
+  @Test(arguments: [true, false]) func traceOfAnEntryIsInTheManifestAndTheEvent(isRequest: Bool) throws {
+    let tar = try Tool.output("tar", ["-C", Fixture("exact-1fps").path, "-cf", "-", "."])
+    if isRequest {
+      let ingest = try RunningIngest(remote + ["--notify", receiver.url], environment: environment)
+      #expect(try ingest.send("PUT", "/v1/batches/a.tar", ["traceparent": Self.trace], body: tar).status == 201)
+      try waitUntil("the batch has a receipt") { try keys("receipts/").count == 1 }
+      #expect(ingest.stop() == 0)
+    } else {
+      #expect(try client.put("incoming/a.tar", .bytes(Array(tar)), .archive, when: .absent) != nil)
+      try queue.command("XADD", "encoder-worker", "*", "batch", "a.tar", "traceparent", Self.trace)
+      #expect(try run(["run", "--drain", "--notify", receiver.url]).status == 0)
+    }
+    #expect(try streamed().map(\.traceparent) == [Self.trace])
+    let request = try #require(try receiver.accepted().first)
+    #expect(try request.headers["traceparent"] == Self.trace && request.event.traceparent == Self.trace)
+    let manifests = try keys("output/exact-1fps/").filter { $0.hasPrefix("segment-") && $0.hasSuffix(".json") }
+    #expect(!manifests.isEmpty)
+    for name in manifests {
+      let bytes = try #require(try client.get("output/exact-1fps/" + name, limit: 1 << 20)).bytes
+      #expect(String(decoding: bytes, as: UTF8.self).contains(Self.trace), "\(name)")
+    }
+  }
+
   @Test func refusedEventIsKeptInTheStore() throws {
     receiver.answer(.init(status: 410))
     _ = try run(["enqueue", "--session", "phone", Fixture("jittered").path])

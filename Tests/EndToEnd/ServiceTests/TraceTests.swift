@@ -61,6 +61,91 @@ import Testing
     #expect(try metadata("good") == #"{"traceparent":"\#(Self.trace)"}"#)
   }
 
+  // MARK: a trace in the header of a request
+
+  private static let keepsAttributes = ConditionTrait.enabled(
+    if: ScratchDirectory.keepsAttributes, "the file system keeps no extended attributes")
+
+  @Test(keepsAttributes) func traceOfARequestIsInTheManifestTheLogTheEventAndItsRequest() throws {
+    let receiver = try ReceiverServer()
+    let ingest = try RunningIngest([
+      "--spool", spool.path, "--notify", receiver.url, "--log-format", "json", "--log-level", "debug",
+    ])
+    let sent = ["Traceparent": Self.trace]
+    #expect(try ingest.send("PUT", "/v1/batches/a.tar", sent, body: IngestTests.batch("good")).status == 201)
+    // The step that a batch states itself, and a header that is none.
+    let own = Self.trace.replacing("4bf9", with: "aaaa")
+    let scratch = try ScratchDirectory()
+    try scratch.file("1767859512340.jpg", Fixture("exact-1fps").bytes("0000.jpg"))
+    try scratch.file("batch.json", Array(#"{"version":1,"session":"own","traceparent":"\#(own)"}"#.utf8))
+    let tar = try Tool.output("tar", ["-C", scratch.path, "-cf", "-"] + names(in: scratch.path))
+    #expect(try ingest.send("PUT", "/v1/batches/b.tar", sent, body: tar).status == 201)
+    let invalid = ["traceparent": Self.trace.uppercased()]
+    #expect(try ingest.send("PUT", "/v1/batches/c.tar", invalid, body: IngestTests.batch("none")).status == 201)
+    try spool.waitUntil("the receiver has all events") { try receiver.accepted().count == 3 }
+    #expect(ingest.stop() == 0)
+
+    let expected: [String: String?] = ["a.tar": Self.trace, "b.tar": own, "c.tar": nil]
+    for request in try receiver.accepted() {
+      let event = try request.event
+      let trace = try #require(expected[event.batch])
+      #expect(request.headers["traceparent"] == trace && event.traceparent == trace, "\(event.batch)")
+    }
+    #expect(try metadata("good") == #"{"traceparent":"\#(Self.trace)"}"#)
+    #expect(try metadata("own") == #"{"traceparent":"\#(own)"}"# && metadata("none") == "{}")
+    let lines = ingest.log.split(separator: "\n").filter { $0.contains(#""batch":"a.tar""#) }
+    let published = lines.filter { $0.contains(#""event":"batch.published""#) }
+    #expect(published.count == 1 && published.allSatisfy { $0.contains(Self.trace) }, "\(ingest.log)")
+  }
+
+  /// A worker that dies leaves the trace to the next one.
+  @Test(keepsAttributes) func traceOfARequestOutlivesTheWorkerThatTookIt() throws {
+    let receiver = try ReceiverServer()
+    // The batch stays claimed while its event waits for an answer.
+    receiver.answer(.init(hold: true))
+    let ingest = try RunningIngest(["--spool", spool.path, "--notify", receiver.url])
+    let body = try IngestTests.batch("good")
+    #expect(try ingest.send("PUT", "/v1/batches/a.tar", ["traceparent": Self.trace], body: body).status == 201)
+    try spool.waitUntil("the event has arrived") { try !receiver.log().isEmpty }
+    ingest.kill()
+    let events = try spool.drain("--json").jsonLines(as: BatchEventJSON.self)
+    #expect(events.map(\.event) == ["batch.duplicate"] && events.map(\.traceparent) == [Self.trace])
+  }
+
+  @Test(keepsAttributes) func batchOfPicturesHasTheTraceOfItsFirstPicture() throws {
+    let ingest = try RunningIngest(["--spool", spool.path])
+    for frame in [1, 0] {
+      let trace = frame == 0 ? Self.trace : Self.trace.replacing("4bf9", with: "aaaa")
+      let reply = try ingest.send(
+        "POST", "/v1/sessions/film/frames?t=\(1_767_859_512_340 + 1_000 * frame)",
+        ["Content-Type": "image/jpeg", "traceparent": trace],
+        body: Data(Fixture("exact-1fps").bytes(String(format: "%04d.jpg", frame))))
+      #expect(reply.status == 201, "\(reply.text)")
+    }
+    #expect(try ingest.send("POST", "/v1/sessions/film/end").status == 202)
+    try spool.waitUntil("published") { try spool.names("output/film").contains("session.json") }
+    #expect(ingest.stop() == 0)
+    #expect(try metadata("film") == #"{"traceparent":"\#(Self.trace)"}"#)
+  }
+
+  /// An operator who asks for an export that this build has not reads so, once, and without the secret in the address.
+  @Test func buildWithoutExportSaysSo() throws {
+    try spool.addSmall("walk@1", startMs: 1_767_859_512_340)
+    let endpoint = ["OTEL_EXPORTER_OTLP_ENDPOINT": "http://127.0.0.1:9/secret-path"]
+    func run(_ environment: [String: String]) throws -> Tool.Result {
+      try Tool.run(
+        EncoderWorker.path, ["--spool", spool.path, "--drain", "--log-level", "info"], environment: environment)
+    }
+    let said = try run(endpoint)
+    #expect(said.status == 0 && said.errors.contains(" notice traces.off "), "\(said.errors)")
+    #expect(said.errors.contains("http://127.0.0.1:9") && !said.errors.contains("secret-path"), "\(said.errors)")
+    let off = try run(endpoint.merging(["OTEL_SDK_DISABLED": "true"]) { $1 })
+    #expect(off.status == 0 && !off.errors.contains("traces."), "\(off.errors)")
+    let wrong = try run(["OTEL_EXPORTER_OTLP_ENDPOINT": "http://user:hush@a"])
+    #expect(wrong.status == 0 && wrong.errors.contains(" warning traces.off "), "\(wrong.errors)")
+    #expect(!wrong.errors.contains("hush"))
+  }
+
   @Test func refusedEventIsSentAgainInItsTrace() throws {
     let receiver = try ReceiverServer()
     receiver.answer(.init(status: 422))
