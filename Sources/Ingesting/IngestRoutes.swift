@@ -7,6 +7,7 @@ import Serving
 package struct IngestRoutes: Sendable {
   private let context: IngestContext
   private let frames: FrameRoute
+  private let hooks: HookRoute
   /// nil if everybody may write.
   private let tokens: IngestTokens?
   private let version: String
@@ -14,14 +15,16 @@ package struct IngestRoutes: Sendable {
 
   /// - Parameters:
   ///   - pictures: nil if pictures cannot be kept.
+  ///   - hook: the store that sends notifications; nil if there is none.
   ///   - endSession: ends a session once all its batches are finished.
   ///   - trouble: the reason why the worker starts no batch; nil if it does.
   package init(
-    _ context: IngestContext, pictures: PictureIntake?, tokens: IngestTokens?, version: String,
+    _ context: IngestContext, pictures: PictureIntake?, hook: StoreHook? = nil, tokens: IngestTokens?, version: String,
     endSession: @escaping @Sendable (SessionID) throws -> Void, trouble: @escaping @Sendable () -> String?
   ) {
     self.context = context
     frames = FrameRoute(context: context, pictures: pictures, endSession: endSession)
+    hooks = HookRoute(context: context, hook: hook)
     self.tokens = tokens
     self.version = version
     self.trouble = trouble
@@ -46,6 +49,7 @@ package struct IngestRoutes: Sendable {
   }
 
   private func route(_ request: HTTPRequest, _ producer: Producer?) throws -> Admission {
+    if request.path == HookRoute.path { return try hooks.admit(request, producer) }
     let parts = request.parts
     if parts.count == 3, parts[0] == "v1", parts[1] == "batches" {
       return try BatchRoute(context: context).admit(request, name: parts[2], producer)

@@ -1,12 +1,13 @@
 import FileSystem
 import Foundation
 import FrameBatches
-import Remote
 import Sessions
+import Synchronization
 import TestSupport
 import Testing
 
 @testable import Notifying
+@testable import Remote
 @testable import WorkQueues
 
 /// A queue for one test: what its workers, a producer and an operator do to it from outside.
@@ -26,9 +27,16 @@ enum QueueKind: String, CaseIterable, CustomTestStringConvertible {
   case spool
   case namesInMemory
   case redis
+  case sqs
 
   /// Those that can run on this machine. A test of its own reports a missing server.
-  static var installed: [QueueKind] { allCases.filter { $0 != .redis || QueueServer.isInstalled } }
+  static let installed: [QueueKind] = allCases.filter { kind in
+    switch kind {
+    case .spool, .namesInMemory: true
+    case .redis: QueueServer.isInstalled
+    case .sqs: StoreServer.isInstalled
+    }
+  }
 
   var testDescription: String { rawValue }
 
@@ -37,6 +45,7 @@ enum QueueKind: String, CaseIterable, CustomTestStringConvertible {
     case .spool: try SpoolBackend()
     case .namesInMemory: try MemoryBackend()
     case .redis: try RedisBackend()
+    case .sqs: try SQSBackend()
     }
   }
 }
@@ -143,6 +152,64 @@ private struct RedisBackend: QueueBackend {
   func expire(_ claim: Claim, for worker: String) throws {
     // Redis delivers the entry, as in a lost reply. So the test need not wait for a lease.
     try server.command("XCLAIM", "encoder-worker", "encoder-worker", worker, "0", claim.id)
+  }
+
+  func files(_ state: String) throws -> [String: [UInt8]] { batches.files(state) }
+}
+
+private final class SQSBackend: QueueBackend {
+  /// A worker's end, and the time that its clock is ahead.
+  private struct Member {
+    let names: SQSQueue
+    let aheadMs: Clock
+  }
+
+  private final class Clock: Sendable {
+    private let aheadMs = Mutex(0)
+    var now: Int { MonotonicClock.milliseconds() + aheadMs.withLock { $0 } }
+    func advance(_ milliseconds: Int) { aheadMs.withLock { $0 += milliseconds } }
+  }
+
+  private static let leaseS = 3_600
+
+  private let batches: StoredBatches
+  private let queue: MessageQueue
+  private var members: [String: Member] = [:]
+
+  init() throws {
+    batches = try StoredBatches()
+    queue = try MessageQueue(try StoreServer.shared.get())
+  }
+
+  private func names(_ role: QueueRole, _ clock: Clock = Clock()) throws -> SQSQueue {
+    let environment = queue.store.environment
+    let client = try SQSClient(SQSAddress(queue.address), AWSSettings(environment: { environment[$0] }))
+    // The server's counts are exact, so a zero is believed.
+    return try SQSQueue(
+      client, objects: batches.objects, place: ObjectPlace(bucket: "test", prefix: ""), role: role,
+      lease: Self.leaseS, waitS: 0, probeAfterMs: 1 << 40, clock: { clock.now }, warn: { _ in })
+  }
+
+  func worker(_ name: String) throws -> any BatchQueue {
+    let clock = Clock()
+    let names = try names(.worker(drains: false), clock)
+    members[name] = Member(names: names, aheadMs: clock)
+    return try batches.worker(names)
+  }
+
+  func add(_ name: String, _ bytes: [UInt8]) throws {
+    batches.objects["incoming/" + name] = bytes
+    _ = try names(.producer).add([name])
+    // Longer than workers believe a count.
+    for member in members.values { member.aheadMs.advance(2_000) }
+  }
+
+  func expire(_ claim: Claim, for worker: String) throws {
+    // The lease ends for its holder and for the queue.
+    for (name, member) in members where name != worker { member.aheadMs.advance(1_000 * Self.leaseS) }
+    try queue.loseVisibility()
+    // A worker finds such a message when it looks for the next one, and sets it aside.
+    if let claim = try members[worker]?.names.next() { throw Tool.Failure("\(claim) is not set aside") }
   }
 
   func files(_ state: String) throws -> [String: [UInt8]] { batches.files(state) }

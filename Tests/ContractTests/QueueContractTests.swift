@@ -18,6 +18,9 @@ import Testing
   @Test(.enabled(if: QueueServer.isInstalled, "there is no redis-server: scripts/setup test"))
   func redisIsAmongTheQueues() { #expect(QueueKind.installed.contains(.redis)) }
 
+  @Test(.enabled(if: StoreServer.isInstalled, "\(StoreServer.reason)"))
+  func sqsIsAmongTheQueues() { #expect(QueueKind.installed.contains(.sqs)) }
+
   private func claim(_ queue: any BatchQueue) throws -> Claim {
     try #require(try queue.waiting().first.flatMap { try queue.claim($0) })
   }

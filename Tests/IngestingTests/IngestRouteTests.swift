@@ -40,7 +40,7 @@ import WorkQueues
 
   private func routes(
     _ change: (inout IngestSettings) -> Void = { _ in }, tokens: String? = nil, hasPictures: Bool = true,
-    isStopping: Bool = false
+    hook: StoreHook? = nil, isStopping: Bool = false
   ) throws -> IngestRoutes {
     var settings = IngestSettings()
     change(&settings)
@@ -56,8 +56,41 @@ import WorkQueues
     let pictures =
       hasPictures ? try PictureIntake(spool, input: InputOptions(), limits: Limits(), logger: logger) : nil
     return IngestRoutes(
-      context, pictures: pictures, tokens: file, version: "0", endSession: { _ in },
+      context, pictures: pictures, hook: hook, tokens: file, version: "0", endSession: { _ in },
       trouble: { isStopping ? "stopping" : nil })
+  }
+
+  private static let notification = Array(
+    """
+    {"Records": [{"eventSource": "minio:s3", "eventName": "s3:ObjectCreated:Put",
+      "s3": {"bucket": {"name": "replay"}, "object": {"key": "prod%2Fincoming%2Fa+b.tar"}}},
+     {"eventName": "s3:ObjectCreated:Put",
+      "s3": {"bucket": {"name": "replay"}, "object": {"key": "prod/output/s/session.json"}}},
+     {"eventName": "s3:ObjectRemoved:Delete",
+      "s3": {"bucket": {"name": "replay"}, "object": {"key": "prod/incoming/c.tar"}}}]}
+    """.utf8)
+
+  /// Routes of a worker with a store and a queue.
+  private func hooked(
+    _ change: (inout IngestSettings) -> Void = { _ in }, names: MemoryNames = MemoryNames(), isStopping: Bool = false
+  ) throws -> IngestRoutes {
+    let hook = StoreHook(ObjectPlace(bucket: "replay", prefix: "prod/"), queueingIn: names)
+    return try routes(change, hook: hook, isStopping: isStopping)
+  }
+
+  @Test func notificationOfAStoreQueuesItsBatches() throws {
+    let names = MemoryNames()
+    let routes = try hooked(names: names)
+    for _ in 0..<2 {
+      let answer = answer(
+        Trial(method: "POST", path: "/hooks/s3", status: 200, body: Self.notification, routes: routes))
+      guard case .bytes(let bytes) = answer.body else { return #expect(Bool(false), "no bytes") }
+      let members = try JSONParser.parse(bytes).object
+      #expect(answer.status == 200 && members?["queued"]?.integer == 1 && members?["ignored"]?.integer == 1)
+    }
+    #expect(names.waitingCount() == 1 && names.next()?.name == "a b.tar")
+    let other = answer(Trial(method: "PUT", path: "/hooks/s3", status: 405, routes: routes))
+    #expect(other.status == 405 && other.headers.contains { $0.name == "Allow" && $0.value == "POST" })
   }
 
   private func answer(_ trial: Trial) -> HTTPResponse {
@@ -113,6 +146,14 @@ import WorkQueues
         method: method, path: path, status: status, values: ["name": value, "id": value], headers: headers,
         routes: routes)
     }
+    let noted = try hooked()
+    func hook(
+      _ status: Int, _ body: [UInt8] = Self.notification, with routes: IngestRoutes? = nil,
+      headers: [String: String] = [:]
+    ) -> Trial {
+      Trial(
+        method: "POST", path: "/hooks/s3", status: status, headers: headers, body: body, routes: routes ?? noted)
+    }
     return [
       put(201, "a.tar", [:], batch, open), put(200, "a.tar", [:], batch, open), put(409, "a.tar", [:], other, open),
       put(400, ".a", [:], batch, open), put(401, "new", [:], batch, closed), put(403, "new", token, batch, closed),
@@ -130,6 +171,10 @@ import WorkQueues
       bare("POST", end, 202, open), bare("POST", end, 400, open, value: ".s"), bare("POST", end, 401, closed),
       bare("POST", end, 403, closed, headers: token),
       bare("POST", end, 503, try routes(isStopping: true)),
+      hook(200), hook(400, Array("{}".utf8)), hook(401, with: closed), hook(403, with: closed, headers: token),
+      hook(411, headers: ["Content-Length": ""]), hook(413, [UInt8](repeating: 32, count: 1 << 20) + Self.notification),
+      hook(415, headers: ["Content-Encoding": "gzip"]), hook(429, with: try hooked { $0.bodies = 0 }),
+      hook(501, with: open), hook(503, with: try hooked(isStopping: true)),
       bare("GET", "/healthz", 200, open), bare("GET", "/readyz", 200, open),
       bare("GET", "/readyz", 503, try routes(isStopping: true)), bare("GET", "/metrics", 200, open),
       bare("GET", "/v1/openapi.json", 200, open),

@@ -76,6 +76,15 @@ public final class RunningWorker {
 
   public func signal(_ number: Int32) { kill(process.processIdentifier, number) }
 
+  /// Whether the worker handles SIGTERM: it blocks it, to read it from a descriptor. Before that a signal kills it.
+  public var takesSignals: Bool {
+    get throws {
+      let status = try String(contentsOfFile: "/proc/\(processIdentifier)/status", encoding: .utf8)
+      let blocked = status.split(separator: "\n").first { $0.hasPrefix("SigBlk:") }?.split(separator: "\t").last
+      return blocked.flatMap { UInt64($0, radix: 16) }.map { $0 & 1 << UInt64(SIGTERM - 1) != 0 } ?? false
+    }
+  }
+
   /// Waits until the program exits, and verifies its published output.
   ///
   /// - Returns: The exit status, or the negative number of the signal that ended the program.

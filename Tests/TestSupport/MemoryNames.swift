@@ -4,7 +4,7 @@ import Synchronization
 @testable import WorkQueues
 
 /// A worker's end of an in-memory queue of names. Workers may die.
-package final class MemoryNames: NameQueue {
+package final class MemoryNames: EventStream {
   private struct Entry {
     let name: String
     var attempt = 1

@@ -1,6 +1,6 @@
 import Foundation
 
-/// An S3 store with an empty bucket, which stops when the last reference is released. It runs moto, which checks
+/// An S3 store with an empty bucket, and SQS without a queue, which stops when the last reference is released. It runs moto, which checks
 /// signatures and serialises conditional writes. A partial upload of a killed client leaves no object.
 public final class StoreServer: Sendable {
   public static let bucket = "replay"
@@ -56,12 +56,17 @@ public final class StoreServer: Sendable {
     process.waitUntilExit()
   }
 
+  /// Suspends the server: it sends no response and keeps its connections open until ``thaw()``.
+  public func freeze() { kill(process.processIdentifier, SIGSTOP) }
+  public func thaw() { kill(process.processIdentifier, SIGCONT) }
+
   public var endpoint: String { "http://127.0.0.1:\(port)" }
 
   /// The environment for clients of the store.
   public var environment: [String: String] {
     [
-      "AWS_ENDPOINT_URL_S3": endpoint, "AWS_REGION": "us-east-1", "AWS_ACCESS_KEY_ID": "AKIDEXAMPLE",
+      "AWS_ENDPOINT_URL_S3": endpoint, "AWS_ENDPOINT_URL_SQS": endpoint, "AWS_REGION": "us-east-1",
+      "AWS_ACCESS_KEY_ID": "AKIDEXAMPLE",
       "AWS_SECRET_ACCESS_KEY": "wJalrXUtnFEMI/K7MDENG+bPxRfiCYEXAMPLEKEY", "AWS_SESSION_TOKEN": "",
       "no_proxy": "127.0.0.1",
     ]

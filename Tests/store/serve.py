@@ -1,7 +1,10 @@
-"""Runs an S3 store for tests: moto, with a bucket, on a free port of this machine, until standard input ends.
+"""Runs an S3 store and SQS for tests: moto, with a bucket, on a free port of this machine, until standard input ends.
 
 The store answers one request at a time, so that conditions are atomic. It answers no request with an incomplete body.
-It checks signatures as S3 does, with botocore's own signer. Paths below /open/ need none. Usage: serve.py BUCKET [LOG]
+It checks signatures as S3 and SQS do, with botocore's own signer. Paths below /open/ need none. Usage: serve.py BUCKET [LOG]
+
+Below /open/ are faults, too, as targets of SQS: Fault.LoseVisibility makes all messages that are held visible again, and
+Fault.LoseAnswers performs so many requests ("Count") of SQS without an answer.
 
 LOG gets a line for each signed request: method, status, received and sent bytes, path.
 
@@ -25,11 +28,12 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from urllib.parse import parse_qsl, quote, unquote, unquote_to_bytes
 
 sys.path.insert(0, os.environ.get("MOTO", os.path.join(os.path.dirname(__file__), "../../.build/moto")))
-from botocore.auth import S3SigV4Auth, S3SigV4QueryAuth  # noqa: E402
+from botocore.auth import S3SigV4Auth, S3SigV4QueryAuth, SigV4Auth  # noqa: E402
 from botocore.awsrequest import AWSRequest  # noqa: E402
 from botocore.credentials import Credentials  # noqa: E402
 from moto.moto_server.werkzeug_app import DomainDispatcherApplication, create_backend_app  # noqa: E402
 from moto.s3.models import s3_backends  # noqa: E402
+from moto.sqs.models import sqs_backends  # noqa: E402
 from werkzeug.test import run_wsgi_app  # noqa: E402
 
 KEY, SECRET, REGION = "AKIDEXAMPLE", "wJalrXUtnFEMI/K7MDENG+bPxRfiCYEXAMPLEKEY", "us-east-1"
@@ -84,6 +88,7 @@ def wrong(environ, body):
         return "ExpiredToken", "The provided token has expired."
     if "token" in made and made["token"] not in (headers.get("x-amz-security-token"), words.get("X-Amz-Security-Token")):
         return "InvalidToken", "The provided token is malformed or otherwise invalid."
+    service = "sqs" if "x-amz-target" in headers else "s3"
     if "X-Amz-Signature" in words:
         said, scope, signed = words.pop("X-Amz-Signature"), words["X-Amz-Credential"], words["X-Amz-SignedHeaders"]
         date, signer = words["X-Amz-Date"], S3SigV4QueryAuth(credentials, "s3", REGION, expires=3600)
@@ -93,13 +98,14 @@ def wrong(environ, body):
     elif "authorization" in headers:
         parts = dict(p.strip().split("=", 1) for p in headers["authorization"].partition(" ")[2].split(","))
         said, scope, signed = parts["Signature"], parts["Credential"], parts["SignedHeaders"]
-        date, signer = headers["x-amz-date"], S3SigV4Auth(credentials, "s3", REGION)
+        date = headers["x-amz-date"]
+        signer = (SigV4Auth if service == "sqs" else S3SigV4Auth)(credentials, service, REGION)
         digest = headers.get("x-amz-content-sha256")
         if digest not in (hashlib.sha256(body).hexdigest(), "UNSIGNED-PAYLOAD"):
             return "XAmzContentSHA256Mismatch", "The provided 'x-amz-content-sha256' header does not match"
     else:
         return "AccessDenied", "Access Denied."
-    if scope != f"{made['key']}/{date[:8]}/{REGION}/s3/aws4_request":
+    if scope != f"{made['key']}/{date[:8]}/{REGION}/{service}/aws4_request":
         return "InvalidAccessKeyId", "The AWS Access Key Id you provided does not exist in our records."
     unsigned = [name for name in headers if name.startswith("x-amz-") and name not in signed.split(";")]
     if unsigned:
@@ -116,7 +122,19 @@ def wrong(environ, body):
 
 
 MOTO, LOCK = DomainDispatcherApplication(create_backend_app), threading.Lock()
+LOST = {"answers": 0}
 LOG = open(sys.argv[2], "a", buffering=1) if len(sys.argv) > 2 else None
+
+
+def fault(target, body):
+    with LOCK:
+        if target == "Fault.LoseAnswers":
+            LOST["answers"] = json.loads(body)["Count"]
+        else:
+            name = json.loads(body)["QueueUrl"].split("/")[-1]
+            for message in sqs_backends["123456789012"][REGION].get_queue(name)._messages:
+                message.visible_at = 0.0
+    return b"{}"
 
 
 class Handler(BaseHTTPRequestHandler):
@@ -136,10 +154,22 @@ class Handler(BaseHTTPRequestHandler):
         if len(body) < length:
             self.close_connection = True
             return
+        target = self.headers.get("X-Amz-Target", "")
         environ = self.environ(body)
         self.rules = control()
         why = None if self.is_open else forbidden(environ, self.rules) or wrong(environ, body)
-        if why:
+        if target.startswith("Fault.") and self.is_open:
+            status, headers, parts = "200 OK", [], [fault(target, body)]
+        elif why and target:
+            status, headers = STATUS.get(why[0], "403 Forbidden"), [("Content-Type", "application/x-amz-json-1.0")]
+            parts = [json.dumps({"__type": "com.amazonaws.sqs#" + why[0], "message": why[1]}).encode()]
+        elif target:
+            parts, status, headers = self.queued(body, target)
+            if not self.is_open and LOST["answers"] > 0:
+                LOST["answers"] -= 1
+                self.close_connection = True
+                return
+        elif why:
             status, headers = STATUS.get(why[0], "403 Forbidden"), [("Content-Type", "application/xml")]
             text = "<?xml version='1.0'?><Error><Code>%s</Code><Message>%s</Message></Error>" % why
             parts = [text.encode()]
@@ -150,6 +180,21 @@ class Handler(BaseHTTPRequestHandler):
 
     do_GET = do_HEAD = do_PUT = do_DELETE = do_POST = answer
 
+    def queued(self, body, target):
+        """Answers a request for SQS. One that waits for a message does not keep the others waiting."""
+        members, wait = json.loads(body), 0
+        if target.endswith(".ReceiveMessage"):
+            wait = members.get("WaitTimeSeconds", 0)
+            body = json.dumps(members | {"WaitTimeSeconds": 0}).encode()
+        end = time.monotonic() + wait
+        while True:
+            with LOCK:
+                parts, status, headers = run_wsgi_app(MOTO, self.environ(body), buffered=True)
+            parts = [b"".join(parts)]
+            if time.monotonic() >= end or b'"Messages"' in parts[0] or not status.startswith("200"):
+                return parts, status, headers
+            time.sleep(0.02)
+
     def environ(self, body):
         self.is_open = self.path.startswith("/open/")
         target = self.path.removeprefix("/open")
@@ -157,9 +202,11 @@ class Handler(BaseHTTPRequestHandler):
         environ = {"HTTP_" + name.upper().replace("-", "_"): value for name, value in self.headers.items()}
         for name in ("CONTENT_TYPE", "CONTENT_LENGTH"):
             environ[name] = environ.pop("HTTP_" + name, "")
+        environ["CONTENT_LENGTH"] = environ["CONTENT_LENGTH"] and str(len(body))
         if self.is_open:
             # moto requires a signature, but does not check it.
-            environ["HTTP_AUTHORIZATION"] = f"AWS4-HMAC-SHA256 Credential={KEY}/20260101/{REGION}/s3/aws4_request"
+            service = "sqs" if "HTTP_X_AMZ_TARGET" in environ else "s3"
+            environ["HTTP_AUTHORIZATION"] = f"AWS4-HMAC-SHA256 Credential={KEY}/20260101/{REGION}/{service}/aws4_request"
         return environ | {
             "REQUEST_METHOD": self.command, "REQUEST_URI": target, "RAW_URI": target, "SCRIPT_NAME": "",
             "PATH_INFO": unquote_to_bytes(path).decode("latin-1"), "QUERY_STRING": query,

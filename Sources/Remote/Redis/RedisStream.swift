@@ -10,12 +10,10 @@ import Synchronization
 import WorkQueues
 
 /// A queue of batches in Redis; for several threads.
-package final class RedisStream: NameQueue {
+package final class RedisStream: EventStream {
   /// Its `id` is Redis' own: `1767859512340-0`.
   package typealias Entry = Claim
 
-  /// The maximum bytes of a batch's name.
-  static let nameBytes = 1_024
   /// The number of events that the stream of events keeps at least.
   static let maximumEvents = 10_000
   /// The maximum of entries that one call takes over; other workers may be free for the rest.
@@ -150,7 +148,7 @@ package final class RedisStream: NameQueue {
   package func add(_ names: [String]) throws -> Int { try add(names, traceParent: nil) }
 
   package func add(_ names: [String], traceParent: TraceParent?) throws -> Int {
-    for name in names { if let fault = Self.fault(of: name) { throw UnusableBatchName(name: name, fault: fault) } }
+    for name in names { try UnusableBatchName.check(name) }
     let trace = [traceParent?.description ?? ""]
     return try stride(from: 0, to: names.count, by: Self.addedAtOnce).reduce(0) { sum, start in
       sum + (try integer(.add, trace + names[start...].prefix(Self.addedAtOnce)))
@@ -186,19 +184,12 @@ package final class RedisStream: NameQueue {
     let name = String(validating: bytes, as: UTF8.self)
     let trace = values.count > 5 ? values[5].text.flatMap { TraceParent($0) } : nil
     let entry = Entry(id: id, name: name ?? "", attempt: attempt, failures: failures, traceParent: trace)
-    if let fault = name.map(Self.fault) ?? "is no UTF-8" {
+    if let fault = name.map(UnusableBatchName.fault) ?? "is no UTF-8" {
       try deadLetter(entry, reason: "the entry's field batch \(fault); a batch is added by: XADD STREAM * batch NAME")
       return nil
     }
     membership.hold(id, hasBegun: hasBegun)
     return entry
-  }
-
-  /// The reason why a name is invalid; nil if it is valid.
-  private static func fault(of name: String) -> String? {
-    if name.isEmpty { return "is missing or empty" }
-    if name.utf8.count > nameBytes { return "is longer than \(nameBytes) bytes" }
-    return name.utf8.contains(0) ? "holds a NUL" : nil
   }
 
   /// - Returns: whether this worker held the entry.
@@ -216,11 +207,4 @@ package final class RedisStream: NameQueue {
   private func unexpectedReply(to script: StreamScript) -> RedisError {
     RedisError.unexpectedReply(membership.connection.url, script.operation)
   }
-}
-
-/// An invalid name of a batch.
-struct UnusableBatchName: Error, CustomStringConvertible {
-  let name: String
-  let fault: String
-  var description: String { "add \(name.prefix(80)): its name \(fault); name it otherwise" }
 }

@@ -10,7 +10,7 @@ package struct RedisURL: Sendable, CustomStringConvertible {
   }
 
   private static let defaultStream = "encoder-worker"
-  private static let form =
+  static let form =
     "redis://[[USER]:PASSWORD@]HOST[:PORT][/DATABASE][?stream=NAME] or unix:///SOCKET[?stream=NAME]"
 
   let server: Server

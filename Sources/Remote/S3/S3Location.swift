@@ -1,4 +1,5 @@
 import FileSystem
+import WorkQueues
 
 /// `s3://bucket[/prefix]`: a bucket and a prefix of its keys.
 package struct S3Location: Equatable, Sendable, CustomStringConvertible {
@@ -29,6 +30,9 @@ package struct S3Location: Equatable, Sendable, CustomStringConvertible {
     self.bucket = String(bucket)
     self.prefix = prefix
   }
+
+  /// Where the keys of notifications point to.
+  package var place: ObjectPlace { ObjectPlace(bucket: bucket, prefix: prefix) }
 
   package var description: String { "s3://\(bucket)/\(prefix)" }
 

@@ -27,7 +27,9 @@ package struct ObjectBatchRepository: Sendable {
     }
   }
 
-  package func isPlain(_ batch: String) -> Bool {
+  package func isPlain(_ batch: String) -> Bool { Self.isPlain(batch) }
+
+  static func isPlain(_ batch: String) -> Bool {
     // A key has at most 1 024 bytes: the rest is for the store's prefix and the other parts of a receipt's key.
     let parts = batch.split(separator: "/", omittingEmptySubsequences: false)
     return batch.utf8.count <= 800
@@ -187,6 +189,8 @@ package struct ObjectBatchRepository: Sendable {
     package var queued = 0
     /// Objects whose keys are no names of batches; no worker takes them.
     package var misnamed = 0
+    /// Whether nothing was queued, because the queue has names already and does not tell them.
+    package var isQueueInUse = false
 
     package var json: String {
       JSONValue.object(["owed": .number(owed), "queued": .number(queued), "misnamed": .number(misnamed)]).line
@@ -194,13 +198,15 @@ package struct ObjectBatchRepository: Sendable {
   }
 
   /// Queues the waiting batches that have no queue entry. A batch whose worker died between receipt and removal counts
-  /// as waiting, too: the next worker finds it published, and removes it.
+  /// as waiting, too: the next worker finds it published, and removes it. A queue that does not recognise names gets them
+  /// only while it is empty: else each run would add all of them once more.
   ///
   /// - Parameter progress: called after each page of the listing; an error that it throws ends the scan.
   package func reconcile(
     with names: any NameQueue, progress: (ReconcileResult) throws -> Void = { _ in }
   ) throws -> ReconcileResult {
     var result = ReconcileResult()
+    result.isQueueInUse = try !names.recognisesNames && names.waitingCount() + names.heldElsewhereCount() > 0
     var last: String?
     while true {
       let page = try objects.list(Self.incoming, after: last)
@@ -212,7 +218,7 @@ package struct ObjectBatchRepository: Sendable {
       let owed = all.filter(isPlain)
       result.owed += owed.count
       result.misnamed += all.count - owed.count
-      result.queued += owed.isEmpty ? 0 : try names.add(owed)
+      result.queued += owed.isEmpty || result.isQueueInUse ? 0 : try names.add(owed)
       try progress(result)
     }
   }

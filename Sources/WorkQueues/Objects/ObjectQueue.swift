@@ -18,6 +18,8 @@ import Sessions
 
 package final class ObjectQueue: BatchQueue {
   private let names: any NameQueue
+  /// nil if the queue has no stream of events.
+  private let stream: (any EventStream)?
   private let batches: ObjectBatchRepository
   package let notifications: any NotificationStore
   private let staging: Staging
@@ -36,6 +38,7 @@ package final class ObjectQueue: BatchQueue {
     maximumBytes: Int
   ) {
     self.names = names
+    stream = names as? any EventStream
     batches = ObjectBatchRepository(objects, name: name)
     notifications = ObjectNotifications(objects, name: name)
     self.staging = staging
@@ -44,7 +47,7 @@ package final class ObjectQueue: BatchQueue {
   }
 
   package func waiting() throws -> [QueueEntry] {
-    Array(repeating: QueueEntry(name: nil), count: min(try names.waitingCount(), Self.maximumEntries))
+    Array(repeating: QueueEntry(name: nil), count: min(try names.claimableCount(), Self.maximumEntries))
   }
 
   package func claim(_ entry: QueueEntry) throws -> Claim? { try names.next() }
@@ -87,13 +90,13 @@ package final class ObjectQueue: BatchQueue {
 
   package func handBack(_ claim: Claim) throws { try names.handBack(claim) }
 
-  package var takesEvents: Bool { true }
+  package var takesEvents: Bool { stream != nil }
 
   package func announce(_ claim: Claim, key: String, event: String) throws {
-    guard try names.announce(claim, key: key, event: event) else { throw Cancelled() }
+    guard try stream?.announce(claim, key: key, event: event) ?? true else { throw Cancelled() }
   }
 
-  package func announce(key: String, event: String) throws { try names.announce(key: key, event: event) }
+  package func announce(key: String, event: String) throws { try stream?.announce(key: key, event: event) }
 
   package func owed(limit: Int) throws -> [String] { try batches.owed(limit: limit) }
 

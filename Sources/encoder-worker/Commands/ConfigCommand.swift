@@ -48,7 +48,7 @@ extension ConfigCommand {
     private static func shown(_ value: String?, of option: CommandSchema.Option) -> String? {
       guard let value else { return nil }
       switch option.facts.secret {
-      case .queue: return RedisURL(argument: value).description
+      case .queue: return QueueAddress(argument: value).description
       case .receiver: return WebhookURL(argument: value).name
       case nil: return value
       }

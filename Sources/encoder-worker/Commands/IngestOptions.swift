@@ -105,6 +105,7 @@ struct IngestListener {
     let intake: any BatchIntake
     let pictureSpool: Spool?
     var forward: (@Sendable () throws -> Void)?
+    var hook: StoreHook?
     switch target {
     case .spool(let path):
       let spool = try Spool(creating: path)
@@ -115,6 +116,7 @@ struct IngestListener {
       let scratch = Staging.Scratch(in: staging)
       if state == nil { try DurableFile.makeDirectories(scratch.path) }
       intake = ObjectIntake(remote.batches, remote.names, drafts: state?.temporary ?? scratch.path)
+      hook = StoreHook(remote.objects.location.place, queueingIn: remote.names)
       pictureSpool = state
       if let state {
         let forwarder = BatchForwarder(state, to: remote.batches, remote.names, limits: worker.limits)
@@ -129,7 +131,7 @@ struct IngestListener {
       try PictureIntake($0, input: frameInput, limits: worker.limits, logger: logger)
     }
     let routes = IngestRoutes(
-      context, pictures: pictures, tokens: tokens, version: EncoderWorker.version, endSession: endSession,
+      context, pictures: pictures, hook: hook, tokens: tokens, version: EncoderWorker.version, endSession: endSession,
       trouble: trouble)
     let server = try IngestServer(
       routes, context, on: socket, hosts: hosts, pictures: pictures, forward: forward, logger: logger)

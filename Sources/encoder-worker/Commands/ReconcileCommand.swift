@@ -8,7 +8,7 @@ struct ReconcileCommand: ReportingCommand {
     commandName: "reconcile",
     abstract: "Queue again the batches in a store that no queue entry names.",
     discussion: """
-      Every batch in the store's incoming/ waits for a worker. This command queues those that have no entry: after the queue has lost its data, or when producers write objects only. It is safe at any time.
+      Every batch in the store's incoming/ waits for a worker. This command queues those that have no entry: after the queue has lost its data, or when producers write objects only. It is safe at any time. SQS does not tell which names it has: then the command queues all of them, but only while the queue is empty.
       """)
 
   @OptionGroup var remote: RemoteOptions
@@ -21,6 +21,9 @@ struct ReconcileCommand: ReportingCommand {
 
   func execute() throws {
     guard let result = try withProgress(in: "batches", reconcile) else { return }
+    if result.isQueueInUse {
+      say("nothing is queued: the queue is in use, and does not tell which names it has; run this when it is empty")
+    }
     results.print(
       json: result.json,
       text: "\(count(result.owed, "batch is", "batches are")) waiting, \(result.queued) of them queued now")

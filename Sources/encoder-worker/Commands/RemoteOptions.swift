@@ -9,9 +9,9 @@ import WorkQueues
 struct RemoteOptions: ParsableArguments {
   @Option(
     help: .setting(
-      "Redis stream with the batch names: redis://[[USER]:PASSWORD@]HOST[:PORT][/DB][?stream=NAME], or unix:///SOCKET[?stream=NAME].",
+      "Redis stream or SQS queue with the batch names: redis://[[USER]:PASSWORD@]HOST[:PORT][/DB][?stream=NAME], unix:///SOCKET[?stream=NAME], sqs://[ACCOUNT/]QUEUE, or the https:// URL of an SQS queue.",
       valueName: "url", example: "redis://localhost", place: .store, secret: .queue))
-  var queue: RedisURL?
+  var queue: QueueAddress?
 
   @Option(
     help: .setting(
@@ -33,26 +33,33 @@ struct RemoteOptions: ParsableArguments {
     }
   }
 
+  /// - Throws: wrong usage if the queue knows no such lease.
+  func validate(lease: Int) throws {
+    if let maximum = queue?.maximumLeaseS { try require("--lease for this queue", lease, in: 1...maximum, "seconds") }
+  }
+
   /// Connects to the queue and the store.
   ///
-  /// - Parameter isOverdue: whether requests to the store have to end.
+  /// - Parameters:
+  ///   - role: what this process does with the queue.
+  ///   - isOverdue: whether requests have to end.
   /// - Returns: nil if there are no such options.
   func connect(
-    as worker: WorkerID, lease: Int, isOverdue: @escaping @Sendable () -> Bool = { false }
+    as worker: WorkerID, _ role: QueueRole = .producer, lease: Int,
+    isOverdue: @escaping @Sendable () -> Bool = { false }
   ) throws -> RemoteBackends? {
     guard let queue, let store else { return nil }
-    return RemoteBackends(
-      names: try RedisStream(
-        queue, consumer: "\(worker)", store: "\(store)", lease: lease,
-        allowsNonDurable: allowNonDurableQueue,
-        warn: { say("encoder-worker: \($0)", .warning) }),
-      objects: try S3Client(store, access.settings(), isOverdue: isOverdue))
+    let settings = try access.settings()
+    let names = try queue.open(
+      as: worker, role, beside: store, settings, lease: lease, allowsNonDurable: allowNonDurableQueue,
+      isOverdue: isOverdue, warn: { say("encoder-worker: \($0)", .warning) })
+    return RemoteBackends(names: names, objects: try S3Client(store, settings, isOverdue: isOverdue))
   }
 }
 
 /// A queue and a store that are connected.
 struct RemoteBackends {
-  let names: RedisStream
+  let names: any NameQueue
   let objects: S3Client
   /// The store's name in messages.
   var name: String { "\(objects.location)" }

@@ -22,7 +22,7 @@ struct RunCommand: ReportingCommand {
     discussion: """
       Producers rename batches into DIR/incoming. The worker encodes each batch into OUTPUT/SESSION and removes it. It moves a batch that cannot be encoded to DIR/quarantine, with the reason beside it. SIGTERM or SIGINT: the worker finishes its batches, or puts them back within 5 seconds. Several workers may share a spool.
 
-      With --queue and --store, batch names come from a Redis stream, and batches and sessions lie in an object store, in incoming/ and output/. If the queue loses names, run reconcile.
+      With --queue and --store, batch names come from a Redis stream or an SQS queue, and batches and sessions lie in an object store, in incoming/ and output/. If the queue loses names, run reconcile.
       """)
 
   @OptionGroup var source: QueueOptions
@@ -107,6 +107,7 @@ struct RunCommand: ReportingCommand {
     guard minFree >= 0 else { throw ValidationError("--min-free is a number of bytes") }
     try Lease.validate(lease)
     try source.requireOne()
+    try source.remote.validate(lease: lease)
     let spoolOptions = [
       "--output": output != nil, "--thumbnails": thumbnails, "--sentry": events.sentry,
       "--retain": retention.retain != nil, "--max-bytes": retention.videos.maxBytes != nil,
@@ -153,7 +154,8 @@ struct RunCommand: ReportingCommand {
     if hls || thumbnails { try FormatLibrary.load() }
     let id = WorkerID()
     let isNew = source.spool.map { !DurableFile.isReachableDirectory($0 + "/incoming") } ?? false
-    let remote = try source.remote.connect(as: id, lease: lease, isOverdue: { shutdown.isOverdue })
+    let remote = try source.remote.connect(
+      as: id, .worker(drains: drain), lease: lease, isOverdue: { shutdown.isOverdue })
     let (queue, store) = try open(remote, as: id, options, shutdown)
     if let spool = source.spool, isNew { say("made the spool \(spool); rename batches into \(spool)/incoming") }
     try Self.stop(shutdown, at: signals, reaping: handover != nil)
@@ -269,12 +271,15 @@ struct RunCommand: ReportingCommand {
     }
     try remote.objects.requireConditions(tryingAt: "incoming/.\(id)", name: remote.name)
     let staging = try Staging.temporary(for: id)
+    let queue = ObjectQueue(
+      remote.names, remote.objects, name: remote.name, staging: staging, worker: id,
+      maximumBytes: options.limits.unpackedBytes)
     return (
-      ObjectQueue(
-        remote.names, remote.objects, name: remote.name, staging: staging, worker: id,
-        maximumBytes: options.limits.unpackedBytes),
+      queue,
       ObjectStore(
-        remote.objects, name: remote.name, staging: staging, hls: hls, announcesEnds: true, findsQuiet: endAfter != nil)
+        remote.objects, name: remote.name, staging: staging, hls: hls,
+        announcesEnds: queue.takesEvents || notifications.json || notifications.notify != nil,
+        findsQuiet: endAfter != nil)
     )
   }
 }

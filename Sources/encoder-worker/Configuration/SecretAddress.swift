@@ -17,6 +17,6 @@ extension SecretAddress {
   func validate() throws { if let fault { throw ValidationError("\(Self.option): \(fault)") } }
 }
 
-extension RedisURL: SecretAddress { static var option: String { "--queue" } }
+extension QueueAddress: SecretAddress { static var option: String { "--queue" } }
 
 extension WebhookURL: SecretAddress { static var option: String { "--notify" } }

@@ -79,7 +79,8 @@ import Testing
       "--init", "--hostname", "--network", "--read-only", "--cap-drop", "--security-opt", "--memory", "--pids-limit",
       "--stop-timeout", "--userns", "--env", "--env-file", "--now", "--purge", "--write",
       "--from-env-file", "--no-sign-request", "--port", "--appendonly", "--digestfile", "--rm", "--entrypoint", "--key",
-      "--type", "--predicate", "--traits", "--product",
+      "--type", "--predicate", "--traits", "--product", "--queue-name", "--attributes", "--bucket",
+      "--notification-configuration", "--event", "--prefix",
     ]
     let named = try found("(?<![-\\w])(--[a-z][a-z-]*[a-z])").subtracting(others)
     #expect(named.count > 30)

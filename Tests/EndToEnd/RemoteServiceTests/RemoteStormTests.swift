@@ -100,8 +100,7 @@ struct RemoteStormTests: RemoteSuite {
     // A worker may have died after the receipt and before the queue's acknowledgement.
     try waitUntil("the queue is empty", pauseMs: 100) { try queue.command("XLEN", "encoder-worker") == ["0"] }
     for worker in workers where worker.isRunning {
-      // Until a worker has installed its signal handling, a signal kills it.
-      try waitUntil("the worker handles signals") { try takesSignals(worker.processIdentifier) }
+      try waitUntil("the worker handles signals") { try worker.takesSignals }
       worker.signal(SIGTERM)
       #expect(try worker.wait() == 0)
     }
@@ -114,13 +113,6 @@ struct RemoteStormTests: RemoteSuite {
     let events = try receiver.events()
     #expect(finished.subtracting(events.map(\.batch)).sorted() == [])
     #expect(Dictionary(grouping: events, by: \.batch).allSatisfy { Set($0.value.map(\.key)).count == 1 })
-  }
-
-  /// Whether a process handles SIGTERM: the worker blocks it, to read it from a descriptor.
-  private func takesSignals(_ process: Int32) throws -> Bool {
-    let status = try String(contentsOfFile: "/proc/\(process)/status", encoding: .utf8)
-    let blocked = status.split(separator: "\n").first { $0.hasPrefix("SigBlk:") }?.split(separator: "\t").last
-    return blocked.flatMap { UInt64($0, radix: 16) }.map { $0 & 1 << UInt64(SIGTERM - 1) != 0 } ?? false
   }
 
   /// Kills a worker that holds a batch. The batch is unfinished until its lease expires and another worker takes it

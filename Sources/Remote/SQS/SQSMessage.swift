@@ -1,0 +1,72 @@
+import FileSystem
+import FrameBatches
+import JSON
+import WorkQueues
+
+/// A message as a queue delivers it.
+struct SQSMessage: Sendable, Equatable {
+  /// The meaning of a body.
+  enum Content: Equatable {
+    /// The name of a batch.
+    case name(String)
+    /// The batches of which an object store tells; none if it tells of other objects, or of a test.
+    case notified(NotifiedBatches)
+    case unusable(String)
+  }
+
+  /// The same for each delivery.
+  let id: String
+  /// Names this delivery.
+  let handle: String
+  let body: String
+  /// The number of deliveries, this one included.
+  let receiveCount: Int
+  /// The step of the sender's trace.
+  let traceParent: TraceParent?
+
+  /// Returns the message of a reply; nil if it is none.
+  init?(_ value: JSONValue) {
+    guard let members = value.object, let id = members["MessageId"]?.string, id.isPlain(and: "-_"),
+      (1...100).contains(id.utf8.count), let handle = members["ReceiptHandle"]?.string,
+      (1...4_096).contains(handle.utf8.count), let body = members["Body"]?.string
+    else { return nil }
+    let count = members["Attributes"]?.object?["ApproximateReceiveCount"]?.string.flatMap { Int($0) }
+    (self.id, self.handle, self.body) = (id, handle, body)
+    receiveCount = min(max(1, count ?? 1), 1 << 30)
+    let trace = members["MessageAttributes"]?.object?[TraceParent.key]?.object?["StringValue"]?.string
+    traceParent = trace.flatMap { TraceParent($0) }
+  }
+
+  /// Reads the body: the name of a batch, `{"batch": NAME}`, or a notification of an object store.
+  func content(in place: ObjectPlace) -> Content {
+    let text = Self.trimmed(body)
+    guard text.first == "{" else { return Self.named(text) }
+    guard let value = try? JSONParser.parse(Array(text.utf8)) else { return .unusable("is no JSON") }
+    if let name = value.object?["batch"]?.string { return Self.named(name) }
+    guard let notification = ObjectCreatedNotification(value) else {
+      return .unusable("is neither a batch's name nor a notification of an object store")
+    }
+    let batches = NotifiedBatches(notification, in: place)
+    if batches.names.isEmpty, batches.foreign > 0 { return .unusable("tells of an object outside of the store") }
+    return .notified(batches)
+  }
+
+  /// The text without blanks and line ends around it, as tools add them.
+  private static func trimmed(_ text: String) -> String {
+    guard let first = text.firstIndex(where: { !$0.isWhitespace }),
+      let last = text.lastIndex(where: { !$0.isWhitespace })
+    else { return "" }
+    return String(text[first...last])
+  }
+
+  private static func named(_ name: String) -> Content {
+    UnusableBatchName.fault(of: name).map { .unusable("has a name that \($0)") } ?? .name(name)
+  }
+
+  /// Returns the body of a message that names a batch. JSON escapes what messages may not have.
+  static func body(naming name: String) -> String {
+    let isPlain = name.unicodeScalars.allSatisfy { (0x20...0xFFFD).contains($0.value) || $0.value > 0xFFFF }
+    let isText = isPlain && name.first != "{" && trimmed(name) == name
+    return isText ? name : JSONValue.object(["batch": .string(name)]).line
+  }
+}
