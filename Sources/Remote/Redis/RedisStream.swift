@@ -145,8 +145,6 @@ package final class RedisStream: EventStream {
     membership.drop(entry.id)
   }
 
-  package func add(_ names: [String]) throws -> Int { try add(names, traceParent: nil) }
-
   package func add(_ names: [String], traceParent: TraceParent?) throws -> Int {
     for name in names { try UnusableBatchName.check(name) }
     let trace = [traceParent?.description ?? ""]

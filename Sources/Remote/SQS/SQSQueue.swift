@@ -268,8 +268,6 @@ package final class SQSQueue: NameQueue {
 
   package var recognisesNames: Bool { false }
 
-  package func add(_ names: [String]) throws -> Int { try add(names, traceParent: nil) }
-
   package func add(_ names: [String], traceParent: TraceParent?) throws -> Int {
     for name in names { try UnusableBatchName.check(name) }
     try queue.send(names, traceParent: traceParent)

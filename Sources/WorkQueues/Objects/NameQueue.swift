@@ -32,12 +32,9 @@ package protocol NameQueue: Sendable {
   func deadLetter(_ claim: Claim, reason: String) throws
   /// Adds names, and leaves out those that are in the queue if it ``recognisesNames``.
   ///
+  /// - Parameter traceParent: the step of the trace that their claims tell: ``Claim/traceParent``.
   /// - Returns: the number of names added.
   /// - Throws: ``UnusableBatchName``.
-  func add(_ names: [String]) throws -> Int
-  /// Adds names that are not in the queue, with the step of the trace that their claims tell: ``Claim/traceParent``.
-  ///
-  /// - Returns: the number of names added.
   func add(_ names: [String], traceParent: TraceParent?) throws -> Int
   /// Whether the queue knows which names are in it. Another one may have a name twice: each claim of it is then worked on.
   var recognisesNames: Bool { get }
@@ -52,8 +49,7 @@ package protocol NameQueue: Sendable {
 extension NameQueue {
   package func claimableCount() throws -> Int { try waitingCount() }
   package var recognisesNames: Bool { true }
-  /// A queue whose entries carry nothing but names.
-  package func add(_ names: [String], traceParent: TraceParent?) throws -> Int { try add(names) }
+  package func add(_ names: [String]) throws -> Int { try add(names, traceParent: nil) }
 }
 
 /// A queue of names that also has a stream of events, for programs that wait for finished batches.
