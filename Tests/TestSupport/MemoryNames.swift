@@ -136,6 +136,8 @@ package final class MemoryNames: EventStream {
     }
   }
 
+  package func add(_ names: [String]) -> Int { add(names, traceParent: nil) }
+
   package func add(_ names: [String], traceParent: TraceParent?) -> Int {
     withState { state in
       let there = Set((state.waiting + state.held.values).map(\.name))

@@ -74,7 +74,7 @@ struct Invocation {
     do {
       return try parse(added, with: more)
     } catch {
-      // What is alive here at the exit counts as a leak.
+      // A value that is alive here at the exit counts as a leak.
       EncoderWorker.exit(withError: tell(error, with: more) ? EncoderWorker.exitCode(for: error) : error)
     }
   }
