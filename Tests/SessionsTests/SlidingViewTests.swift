@@ -140,8 +140,8 @@ import Testing
     #expect(try slid(text, to: 4) == fifth)
     // In two steps, and in each order, it is the same.
     #expect(try slid(Array(third.utf8), to: 4) == fifth)
-    #expect(HLSPlaylist.sequence(behind: text) == HLSPlaylist.Sequence(media: 7, discontinuity: 1))
-    #expect(HLSPlaylist.sequence(behind: Array(fifth.utf8)) == HLSPlaylist.Sequence(media: 7, discontinuity: 1))
+    #expect(HLSPlaylist.sequence(behind: text) == HLSPlaylist.Sequence(media: 8, discontinuity: 1))
+    #expect(HLSPlaylist.sequence(behind: Array(fifth.utf8)) == HLSPlaylist.Sequence(media: 8, discontinuity: 1))
     // It continues like any other.
     var continued = try #require(HLSPlaylist(of: session, continuing: Array(fifth.utf8)))
     continued.append(entry(35_000, 40_000, other))

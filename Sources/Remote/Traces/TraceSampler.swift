@@ -40,7 +40,7 @@ package struct TraceSampler: Sendable, Equatable {
     case .ratio(let ratio):
       // The last 56 bits of an ID are random in every version of the standard.
       guard let random = UInt64(traceID.suffix(14), radix: 16) else { return false }
-      return Double(random) < ratio * Double(1 << 56 as UInt64)
+      return random < UInt64(ratio * Double(1 << 56 as UInt64))
     }
   }
 }
