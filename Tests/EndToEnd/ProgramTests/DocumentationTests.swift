@@ -129,7 +129,7 @@ import Testing
         #expect(anchors.contains(String(parts[1])), "\(path): \(link)")
       }
     }
-    let paths = try found("\\b((?:Sources|Tests|Fuzzing|Benchmarks|fixtures|packaging|scripts|docs)/[\\w./-]*[\\w])")
+    let paths = try found("(?<![\\w/])((?:Sources|Tests|Fuzzing|Benchmarks|fixtures|packaging|scripts|docs)/[\\w./-]*[\\w])")
     #expect(paths.count > 5)
     for path in paths {
       #expect(FileManager.default.fileExists(atPath: Fixture.root.appendingPathComponent(path).path), "\(path)")
