@@ -129,7 +129,8 @@ import Testing
         #expect(anchors.contains(String(parts[1])), "\(path): \(link)")
       }
     }
-    let paths = try found("(?<![\\w/])((?:Sources|Tests|Fuzzing|Benchmarks|fixtures|packaging|scripts|docs)/[\\w./-]*[\\w])")
+    let folders = "Sources|Tests|Fuzzing|Benchmarks|fixtures|packaging|scripts|docs"
+    let paths = try found("(?<![\\w/])((?:\(folders))/[\\w./-]*[\\w])")
     #expect(paths.count > 5)
     for path in paths {
       #expect(FileManager.default.fileExists(atPath: Fixture.root.appendingPathComponent(path).path), "\(path)")
