@@ -130,6 +130,21 @@ def waits(spool):
         glob.glob(os.path.join(spool, "claimed", "*", "*", "*"))
 
 
+def retry(spool):
+    """Queues the batches again whose workers were killed three times in a row. Returns their number."""
+    killed = []
+    for path in glob.glob(os.path.join(spool, "quarantine", "*.reason.json")):
+        with open(path) as file:
+            if "workers died" in file.read():
+                killed.append(os.path.basename(path).removesuffix(".reason.json"))
+    if killed:
+        subprocess.run([spools.worker(), "quarantine", "retry", "--spool", spool, *killed], check=True, capture_output=True)
+    end = time.monotonic() + spools.HANG_S
+    while killed and time.monotonic() < end and waits(spool):
+        time.sleep(0.2)
+    return len(killed)
+
+
 def check(spool, producers):
     """Returns the faults."""
     faults = [fault for producer in producers for fault in producer.faults]
@@ -179,6 +194,7 @@ def run(spool, log, is_mounted):
         if left != len(names):
             left, end = len(names), time.monotonic() + spools.HANG_S
         time.sleep(0.2)
+    retried = retry(spool)
     worker.process.terminate()
     status = worker.process.wait()
     faults = check(spool, producers) + ([f"the worker ended with {status}"] if status else [])
@@ -190,7 +206,7 @@ def run(spool, log, is_mounted):
         with open(log.name) as text:
             print(text.read()[-3000:])
     print(f"ingest: {len(answers)} batches taken ({answers.count(200)} of them known), {len(events)} kills and full disks, "
-          f"{sum(producer.aborted for producer in producers)} clients killed, {len(faults)} faults")
+          f"{sum(producer.aborted for producer in producers)} clients killed, {retried} retried, {len(faults)} faults")
     return 1 if faults else 0
 
 
