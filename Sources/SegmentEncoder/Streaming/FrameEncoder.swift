@@ -151,13 +151,17 @@ public struct FrameEncoder: ~Copyable {
         throw FrameEncoderError.ended(reason: "the end \(endMs) is not after the last capture \(lastMs)")
       }
       if let reason = reasonNotToHold(untilMs: endMs, lastMs) { throw FrameEncoderError.ended(reason: reason) }
-      do {
-        try frames.finish(endMs: endMs, into: &consumer, Self.cancellation)
-      } catch {
-        throw failure(error)
-      }
+      try finishFrames(endMs: endMs)
     }
     return try take(isFinal: isFinal)
+  }
+
+  private mutating func finishFrames(endMs: Int64) throws {
+    do {
+      try frames.finish(endMs: endMs, into: &consumer, Self.cancellation)
+    } catch {
+      throw failure(error)
+    }
   }
 
   // MARK: refusals and failures
