@@ -75,8 +75,17 @@ public struct FrameEncoder: ~Copyable {
     guard Limits.intervals.contains(intervalMs) else {
       throw FrameEncoderError.ended(reason: "intervalMs \(intervalMs) is not between 1 and 3600000")
     }
-    self.metadata = try Self.object(metadata, limit: options.limits.metadataBytes)
+    let object = try Self.object(metadata, limit: options.limits.metadataBytes)
+    self.init(session, intervalMs, capturesChanges, object, options)
+  }
+
+  /// Throws nothing: Swift 6.2 destroys fields that are not set when an initialiser of a type that cannot be copied throws.
+  private init(
+    _ session: SessionID, _ intervalMs: Int64, _ capturesChanges: Bool, _ metadata: JSONValue,
+    _ options: BatchEncoder.Options
+  ) {
     FFmpegLog.silence()
+    self.metadata = metadata
     self.session = session
     self.intervalMs = intervalMs
     capture = capturesChanges ? .onChange : .interval
