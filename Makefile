@@ -1,4 +1,4 @@
-.PHONY: demo test test-all test-full test-corpus platforms fuzz mutate torture nightly-nfs sanitize bench capacity sweep browsers docs serving remote soak lint-examples build man deb test-deb image format fixtures clean
+.PHONY: demo test test-all test-full test-corpus platforms arm64 fuzz mutate torture nightly-nfs sanitize bench capacity sweep browsers docs serving remote soak lint-examples build man deb test-deb image format fixtures clean
 
 # Encodes the frames of a bundled example into segments in ./demo. Installs what it needs.
 demo:
@@ -28,6 +28,11 @@ test-corpus:
 platforms:
 	scripts/setup platforms-host
 	scripts/platforms --page docs/platforms.md $(RELEASES)
+
+# Runs the C modules as arm64 programs under an emulator, and compares them with those of x86-64.
+arm64:
+	scripts/setup arm64
+	. scripts/environment && scripts/arm64 || [ $$? = 77 ]
 
 # Fuzzes every reader of untrusted bytes with libFuzzer for MINUTES minutes in all; TARGETS selects some.
 MINUTES ?= 1
@@ -135,7 +140,8 @@ deb:
 test-deb: deb
 	packaging/test-deb .build/deb/*.deb
 
-# Makes an OCI image archive in .build/image from Debian's packages alone, and tests it. Needs root and a Debian mirror.
+# Makes an OCI image archive in .build/image from Debian's packages alone, joins it with archives of other architectures
+# that lie there, and tests all. Needs root and a Debian mirror.
 image: deb
 	packaging/image .build/deb/*.deb
 	packaging/test-image .build/image/encoder-worker_*.oci.tar

@@ -1,5 +1,8 @@
 #!/usr/bin/python3
-"""Packs a root directory into an OCI image archive (OCI image layout 1.0). Usage: oci.py ROOT ARCHIVE VERSION ARCHITECTURE TIME"""
+"""Packs a root directory into an OCI image archive (OCI image layout 1.0).
+
+Usage: oci.py ROOT ARCHIVE VERSION ARCHITECTURE TIME [REVISION]
+"""
 import gzip
 import hashlib
 import io
@@ -11,11 +14,16 @@ import tarfile
 import tempfile
 import time
 
+INDEX = "application/vnd.oci.image.index.v1+json"
+
 
 def main():
-    root, archive, version, architecture, seconds = sys.argv[1:]
+    root, archive, version, architecture, seconds, *revision = sys.argv[1:]
     created = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(int(seconds)))
-    with tempfile.TemporaryDirectory(dir=os.path.dirname(archive)) as work:
+    labels = {"org.opencontainers.image.version": version, "org.opencontainers.image.licenses": "Apache-2.0"}
+    if any(revision):
+        labels["org.opencontainers.image.revision"] = revision[0]
+    with tempfile.TemporaryDirectory(dir=os.path.dirname(os.path.abspath(archive))) as work:
         layer, packed = f"{work}/layer.tar", f"{work}/layer.tar.gz"
         subprocess.run(["tar", "--create", "--file", layer, "--directory", root, "--sort=name", f"--mtime=@{seconds}",
                         "--numeric-owner", "--one-file-system", "."], check=True)
@@ -28,8 +36,7 @@ def main():
             "created": created, "architecture": architecture, "os": "linux",
             "config": {
                 "User": "10001", "Entrypoint": ["/usr/bin/encoder-worker"], "StopSignal": "SIGTERM",
-                "Env": ["PATH=/usr/bin:/bin", "ENCODER_WORKER_SPOOL=/spool"], "Volumes": {"/spool": {}},
-                "Labels": {"org.opencontainers.image.version": version, "org.opencontainers.image.licenses": "Apache-2.0"},
+                "Env": ["PATH=/usr/bin:/bin", "ENCODER_WORKER_SPOOL=/spool"], "Volumes": {"/spool": {}}, "Labels": labels,
             },
             "rootfs": {"type": "layers", "diff_ids": ["sha256:" + difference]},
             "history": [{"created": created, "created_by": "packaging/image"}],
@@ -41,25 +48,34 @@ def main():
                 "mediaType": "application/vnd.oci.image.layer.v1.tar+gzip", "digest": "sha256:" + digest(packed),
                 "size": os.path.getsize(packed)}],
         }).encode()
-        index = json.dumps({
-            "schemaVersion": 2, "mediaType": "application/vnd.oci.image.index.v1+json",
-            "manifests": [descriptor("application/vnd.oci.image.manifest.v1+json", manifest) | {
-                "platform": {"architecture": architecture, "os": "linux"},
-                "annotations": {"org.opencontainers.image.ref.name": f"encoder-worker:{version}"}}],
-        }).encode()
-        with tarfile.open(archive + ".part", "w") as tar:
-            for name, content in [
-                ("oci-layout", b'{"imageLayoutVersion":"1.0.0"}'), ("index.json", index),
-                (blob(hashlib.sha256(config).hexdigest()), config), (blob(hashlib.sha256(manifest).hexdigest()), manifest),
-            ]:
-                entry = tarfile.TarInfo(name)
-                entry.size, entry.mtime = len(content), int(seconds)
-                tar.addfile(entry, io.BytesIO(content))
-            entry = tar.gettarinfo(packed, blob(digest(packed)))
-            entry.mtime, entry.uid, entry.gid, entry.uname, entry.gname = int(seconds), 0, 0, "", ""
-            with open(packed, "rb") as stream:
-                tar.addfile(entry, stream)
-        os.rename(archive + ".part", archive)
+        platform = {"architecture": architecture, "os": "linux"}
+        entry = descriptor("application/vnd.oci.image.manifest.v1+json", manifest) | {"platform": platform}
+        with open(packed, "rb") as stream:
+            write(archive, int(seconds), named(entry, version), {
+                blob(hashlib.sha256(config).hexdigest()): (io.BytesIO(config), len(config)),
+                blob(hashlib.sha256(manifest).hexdigest()): (io.BytesIO(manifest), len(manifest)),
+                blob(digest(packed)): (stream, os.path.getsize(packed))})
+
+
+def named(entry, version):
+    """Returns the archive's index, with one image or index under the name that `podman load` gives it."""
+    return index([entry | {"annotations": {"org.opencontainers.image.ref.name": f"encoder-worker:{version}"}}])
+
+
+def index(entries):
+    return json.dumps({"schemaVersion": 2, "mediaType": INDEX, "manifests": entries}).encode()
+
+
+def write(archive, seconds, top, blobs):
+    """Writes an archive; `blobs` has a stream and a size for each path. All bytes depend on the arguments alone."""
+    layout = b'{"imageLayoutVersion":"1.0.0"}'
+    first = {"oci-layout": (io.BytesIO(layout), len(layout)), "index.json": (io.BytesIO(top), len(top))}
+    with tarfile.open(archive + ".part", "w") as tar:
+        for name, (stream, size) in (first | blobs).items():
+            entry = tarfile.TarInfo(name)
+            entry.size, entry.mtime = size, seconds
+            tar.addfile(entry, stream)
+    os.rename(archive + ".part", archive)
 
 
 def blob(name):
@@ -75,4 +91,5 @@ def digest(path):
         return hashlib.file_digest(stream, "sha256").hexdigest()
 
 
-main()
+if __name__ == "__main__":
+    main()

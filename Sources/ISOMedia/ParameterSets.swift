@@ -27,7 +27,7 @@ package struct ParameterSets: Equatable {
       record.append(picture)
     }
     if sequence[1] >= 100 {
-      record.append([0xFC | 1, 0xF8, 0xF8, 0])  // High profile: 4:2:0, 8 bits, 8 bits, no extensions
+      record.append([0xFD, 0xF8, 0xF8, 0])  // High profile: 4:2:0 (with 6 reserved bits), 8 bits, 8 bits, no extensions
     }
     return record.bytes
   }

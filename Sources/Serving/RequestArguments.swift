@@ -33,8 +33,8 @@ extension HTTPRequest {
   /// The instant that an argument names.
   func instant(_ name: String) throws(BadArguments) -> SessionInstant {
     // No form of an instant has a space; it was a plus sign.
-    let text = (argument(name) ?? "").map { $0 == " " ? "+" : $0 }
-    guard let instant = SessionInstant(String(text)) else {
+    let text = argument(name) ?? ""
+    guard let instant = SessionInstant(text.replacing(" ", with: "+")) else {
       throw BadArguments(description: "\(name), as in ?\(name)=1767859512340, is an instant: \(SessionInstant.rule)")
     }
     return instant

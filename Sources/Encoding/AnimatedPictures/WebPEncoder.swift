@@ -28,7 +28,8 @@ final class WebPEncoder: AnimatedPictureEncoder {
     head += Array("WEBPVP8X".utf8)
     head.append(littleEndian: 10, bytes: 4)
     // An animation, which may have transparent parts.
-    head += [0x02 | (hasTransparency ? 0x10 : 0), 0, 0, 0]
+    let flags: UInt8 = hasTransparency ? 0x12 : 0x02
+    head += [flags, 0, 0, 0]
     head.append(littleEndian: size.width - 1, bytes: 3)
     head.append(littleEndian: size.height - 1, bytes: 3)
     head += Array("ANIM".utf8)

@@ -33,7 +33,9 @@ enum WebPChunks {
 
   private static func riff(_ chunks: ArraySlice<UInt8>) -> [UInt8] {
     let size = chunks.count + 4
-    return Array("RIFF".utf8) + (0..<4).map { UInt8(truncatingIfNeeded: size >> (8 * $0)) } + Array("WEBP".utf8)
-      + chunks
+    var file = Array("RIFF".utf8)
+    file += (0..<4).map { UInt8(truncatingIfNeeded: size >> (8 * $0)) }
+    file += Array("WEBP".utf8)
+    return file + chunks
   }
 }

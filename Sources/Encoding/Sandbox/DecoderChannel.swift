@@ -43,7 +43,12 @@ struct DecoderChannel {
   }
 
   /// Reports progress of work that sends no result for a long time.
-  func step() { send(.step) }
+  func step() {
+    // Without `send`, whose call with no values ends the optimiser of Swift 6.2.3 as Debian builds it.
+    var message = WireWriter()
+    message.put(Message.step)
+    write(message.framed)
+  }
 
   /// Sends a part of the result.
   func output<each Value: WireValue>(_ values: repeat each Value) { send(.output, repeat each values) }

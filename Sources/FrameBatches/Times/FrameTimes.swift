@@ -31,7 +31,7 @@ package struct CaptureRate: Sendable, Equatable {
     let decimals = parts.count == 2 ? parts[1] : ""
     guard parts.allSatisfy({ $0.utf8.allSatisfy { (48...57).contains($0) } && !$0.isEmpty }), decimals.utf8.count <= 4,
       parts[0].utf8.count <= 4,
-      let value = Int64(parts[0] + decimals + String(repeating: "0", count: 4 - decimals.utf8.count)),
+      let value = Int64("\(parts[0])\(decimals)" + String(repeating: "0", count: 4 - decimals.utf8.count)),
       (3...10_000_000).contains(value)
     else { return nil }
     (numerator, denominator) = (value, 10_000)

@@ -75,8 +75,17 @@ public struct FrameEncoder: ~Copyable {
     guard Limits.intervals.contains(intervalMs) else {
       throw FrameEncoderError.ended(reason: "intervalMs \(intervalMs) is not between 1 and 3600000")
     }
-    self.metadata = try Self.object(metadata, limit: options.limits.metadataBytes)
+    let object = try Self.object(metadata, limit: options.limits.metadataBytes)
+    self.init(session, intervalMs, capturesChanges, object, options)
+  }
+
+  /// Throws nothing: Swift 6.2 destroys fields that are not set when an initialiser of a type that cannot be copied throws.
+  private init(
+    _ session: SessionID, _ intervalMs: Int64, _ capturesChanges: Bool, _ metadata: JSONValue,
+    _ options: BatchEncoder.Options
+  ) {
     FFmpegLog.silence()
+    self.metadata = metadata
     self.session = session
     self.intervalMs = intervalMs
     capture = capturesChanges ? .onChange : .interval
@@ -151,13 +160,17 @@ public struct FrameEncoder: ~Copyable {
         throw FrameEncoderError.ended(reason: "the end \(endMs) is not after the last capture \(lastMs)")
       }
       if let reason = reasonNotToHold(untilMs: endMs, lastMs) { throw FrameEncoderError.ended(reason: reason) }
-      do {
-        try frames.finish(endMs: endMs, into: &consumer, Self.cancellation)
-      } catch {
-        throw failure(error)
-      }
+      try finishFrames(endMs: endMs)
     }
     return try take(isFinal: isFinal)
+  }
+
+  private mutating func finishFrames(endMs: Int64) throws {
+    do {
+      try frames.finish(endMs: endMs, into: &consumer, Self.cancellation)
+    } catch {
+      throw failure(error)
+    }
   }
 
   // MARK: refusals and failures
