@@ -48,7 +48,9 @@ import Testing
     }
 
     func delete(_ key: String, _ tag: ObjectTag?) throws {
-      if fault == .undeletable, key.hasSuffix("/first") { throw MemoryObjects.Failure() }
+      if fault == .undeletable, key.hasSuffix("/first") {
+        throw ObjectStoreError("DELETE", key, "no answer", advice: "run it again")
+      }
       try objects.delete(key, fault == .forgetful ? nil : tag)
       if fault == .sticky, key.hasSuffix("gone") { objects[key] = [1] }
     }

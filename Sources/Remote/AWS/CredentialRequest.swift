@@ -33,6 +33,10 @@ struct CredentialRequest {
     } catch is Cancelled {
       try cancellation.check()
       throw TransferFailure(cause: "no answer within \(timeoutS) s", isTransient: true)
+    } catch let failure as TransferFailure {
+      // The timeout may be noticed first.
+      try cancellation.check()
+      throw failure
     } catch is ObjectTooLarge {
       throw TransferFailure(cause: "an answer of more than \(Self.maximumBytes) bytes", isTransient: false)
     }

@@ -76,7 +76,10 @@ package struct StoreCheck: Sendable {
       }
     }
     if let leftover = removeAll() {
-      findings = findings.map { $0.check == .delete && $0.fault == nil ? Finding(check: .delete, fault: leftover) : $0 }
+      findings = findings.map { finding in
+        guard finding.check == .delete else { return finding }
+        return Finding(check: .delete, fault: finding.fault.map { "\($0); \(leftover)" } ?? leftover)
+      }
     }
     return findings
   }
