@@ -73,14 +73,16 @@ extension QueueAddress {
   ///   - worker: this process's name, unique for each run.
   ///   - store: the store of the batches.
   ///   - settings: those of the store.
+  ///   - queueSettings: returns those of SQS, which signs requests even if the store's are unsigned.
   ///   - lease: seconds without renewal after which other workers get a batch.
   ///   - allowsNonDurable: whether to warn of a Redis that may lose data, instead of refusing it.
   ///   - isOverdue: whether requests for the work on batches have to end.
   ///   - warn: called with a line for the log.
   /// - Throws: ``BadQueueAddress``, and the errors of the queue.
   package func open(
-    as worker: WorkerID, _ role: QueueRole, beside store: S3Location, _ settings: S3Settings, lease: Int,
-    allowsNonDurable: Bool, isOverdue: @escaping @Sendable () -> Bool, warn: @escaping @Sendable (String) -> Void
+    as worker: WorkerID, _ role: QueueRole, beside store: S3Location, _ settings: S3Settings,
+    queueSettings: () throws -> AWSSettings, lease: Int, allowsNonDurable: Bool,
+    isOverdue: @escaping @Sendable () -> Bool, warn: @escaping @Sendable (String) -> Void
   ) throws -> any NameQueue {
     switch kind {
     case .redis(let url):
@@ -88,7 +90,7 @@ extension QueueAddress {
         url, consumer: "\(worker)", store: "\(store)", lease: lease, allowsNonDurable: allowsNonDurable, warn: warn)
     case .sqs(let address):
       let grace = StopGrace(after: isOverdue)
-      let client = try SQSClient(address, settings.aws) { grace.isOver }
+      let client = try SQSClient(address, queueSettings()) { grace.isOver }
       let notes = try S3Client(store, settings) { grace.isOver }
       return try SQSQueue(client, objects: notes, place: store.place, role: role, lease: lease, warn: warn)
     case nil: throw fault ?? BadQueueAddress("it is invalid")

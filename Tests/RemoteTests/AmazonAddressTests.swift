@@ -40,6 +40,10 @@ import Testing
     ["AWS_DEFAULT_REGION": "eu-west-3", "AWS_USE_DUALSTACK_ENDPOINT": "true"], ["AWS_DEFAULT_REGION": "cn-north-1"],
     ["AWS_DEFAULT_REGION": "cn-north-1", "AWS_USE_DUALSTACK_ENDPOINT": "true"],
     ["AWS_DEFAULT_REGION": "us-east-2", "AWS_USE_DUALSTACK_ENDPOINT": "true", "AWS_USE_FIPS_ENDPOINT": "true"],
+    [
+      "AWS_DEFAULT_REGION": "us-gov-west-1", "AWS_USE_DUALSTACK_ENDPOINT": "true", "AWS_USE_FIPS_ENDPOINT": "true",
+    ],
+    ["AWS_DEFAULT_REGION": "eusc-de-east-1"], ["AWS_DEFAULT_REGION": "us-iso-east-1"],
     ["AWS_DEFAULT_REGION": "eu-west-3", "AWS_ENDPOINT_URL": "http://x:1"],
     ["AWS_DEFAULT_REGION": "eu-west-3", "AWS_ENDPOINT_URL": "http://x:1", "AWS_ENDPOINT_URL_STS": "http://y"],
     ["FILES": "yes"], ["FILES": "yes", "AWS_PROFILE": "other"], ["FILES": "yes", "AWS_PROFILE": "plain"],

@@ -25,12 +25,13 @@ import Testing
 
     func set(_ change: (inout State) -> Void) { state.withLock { change(&$0) } }
 
-    func fetch() throws -> FetchedCredentials {
+    func fetch(_ cancellation: Cancellation) throws -> FetchedCredentials {
       let now = state.withLock { state in
         state.calls += 1
         return (state.calls, state.lifetimeMs, state.fails, state.meanwhile)
       }
       now.3?()
+      try cancellation.check()
       guard !now.2 else { throw failure("no answer", "try it later") }
       let credentials = try #require(AWSCredentials(key: "KEY\(now.0)", secret: "hush", token: nil))
       return FetchedCredentials(credentials: credentials, lifetimeMs: now.1)
@@ -127,6 +128,43 @@ import Testing
     #expect(step.calls == 2)
   }
 
+  /// The new ones are refused, too: the step is not asked for each request.
+  @Test func refusalsOneAfterTheOtherRenewOnce() throws {
+    let chain = chain()
+    for _ in 0..<20 { chain.refused(try #require(try chain.credentials())) }
+    #expect(step.calls == 2)
+    clock.advance(s: 15)
+    for _ in 0..<20 { chain.refused(try #require(try chain.credentials())) }
+    #expect(try key(chain) == "KEY3")
+    #expect(step.calls == 3)
+  }
+
+  @Test func waitForAnotherThreadsRenewalIsCancelled() throws {
+    let chain = chain()
+    let threads = ThreadGroup()
+    let began = Monitor(false)
+    let ends = Monitor(false)
+    step.set { state in
+      state.meanwhile = {
+        began.change { $0 = true }
+        ends.wait { $0 ? .found(()) : .wait(ms: nil) }
+      }
+    }
+    try threads.start { _ = try? chain.credentials() }
+    began.wait { $0 ? .found(()) : .wait(ms: nil) }
+    #expect(throws: Cancelled.self) { try chain.credentials(Cancellation { true }) }
+    ends.change { $0 = true }
+    threads.join()
+    #expect(try key(chain) == "KEY1")
+  }
+
+  @Test func cancelledRenewalIsNoFailureOfTheStep() throws {
+    let chain = chain()
+    #expect(throws: Cancelled.self) { try chain.credentials(Cancellation { true }) }
+    #expect(try key(chain) == "KEY2")
+    #expect(warnings.all.isEmpty)
+  }
+
   @Test func fixedCredentialsAreKeptWhenTheyAreRefused() throws {
     step.set { ($0.isFixed, $0.lifetimeMs) = (true, nil) }
     let chain = chain()
@@ -184,6 +222,10 @@ import Testing
     #expect(try CredentialChain.unsigned.credentials() == nil)
     #expect(throws: CredentialError.self) { try CredentialChain(NoCredentials()).credentials() }
   }
+}
+
+extension CredentialProvider {
+  func fetch() throws -> FetchedCredentials { try fetch(.never) }
 }
 
 /// Lines that were said.

@@ -1,3 +1,4 @@
+import Sessions
 import TestSupport
 import Testing
 
@@ -73,13 +74,13 @@ import Testing
   @Test(arguments: [
     ("sso_session = x", "sso_session is not supported"),
     ("credential_process = /bin/x", "credential_process is not supported"),
-    ("region = eu-west-3", "has no credentials"),
     ("role_arn = arn:aws:iam::1:role/x\nmfa_serial = y\nsource_profile = p", "mfa_serial is not supported"),
     ("role_arn = arn:aws:iam::1:role/x", "role_arn needs source_profile"),
     ("role_arn = arn:aws:iam::1:role/x\nsource_profile = q", "source_profile 'q' is missing"),
     ("role_arn = arn:aws:iam::1:role/x\ncredential_source = Environment", "AWS_ACCESS_KEY_ID"),
     ("role_arn = arn:aws:iam::1:role/x\ncredential_source = EcsContainer", "EcsContainer"),
     ("role_arn = arn:aws:iam::1:role/x\nsource_profile = r\n[profile r]\nrole_arn = z\nsource_profile = p", "circle"),
+    ("aws_access_key_id = A\n  region = x", "config:3: 'region' is below a key that has a value"),
     ("no value", "config:2: neither [section] nor name = value"),
   ])
   func namedProfileThatCannotBeUsedIsAnError(lines: String, message: String) throws {
@@ -119,10 +120,48 @@ import Testing
     func keys(_ expiration: String) throws -> any CredentialProvider {
       try provider(Self.keys.merging(["AWS_CREDENTIAL_EXPIRATION": expiration]) { $1 })
     }
-    #expect(try keys("").fetch().lifetimeMs == nil)
-    #expect(try #require(try keys("2100-01-01T00:00:00+00:00").fetch().lifetimeMs) > 3_600_000)
-    #expect(throws: CredentialError.self) { try keys("2020-01-01T00:00:00Z").fetch() }
+    #expect(try keys("").fetch().expiresMs == nil)
+    // The store knows whether that time has passed: this machine's clock may be wrong.
+    #expect(try keys("2020-01-01T00:00:00Z").fetch().expiresMs == 1_577_836_800_000)
     #expect(throws: BadS3Setting.self) { try keys("soon") }
+  }
+
+  @Test func linksEndWithKeysOfTheEnvironmentByTheStoresClock() throws {
+    let variables = Self.keys.merging(["AWS_CREDENTIAL_EXPIRATION": "2020-01-01T00:00:00Z"]) { $1 }
+    let client = try S3Client(S3Location("s3://replay"), S3Settings { variables[$0] })
+    func expiresS(_ now: Int64) throws -> Int { try client.presigner(expires: 3_600, now: now).expiresS }
+    #expect(try expiresS(1_577_836_800_000 - 600_000) == 600)
+    #expect(try expiresS(1_577_836_800_000 - 7_200_000) == 3_600)
+    #expect(throws: ObjectStoreError.self) { try expiresS(1_577_836_800_000) }
+  }
+
+  @Test func namedProfileWithoutCredentialsLeavesThemToOtherSteps() throws {
+    let config = "[profile p]\nregion = eu-west-3\n" + Self.profile
+    let named = ["AWS_PROFILE": "p"]
+    #expect(try provider(named, config: config).name == "the instance's metadata (IMDS)")
+    #expect(
+      try provider(named.merging(Self.web) { $1 }, config: config).name
+        == "the web identity of AWS_WEB_IDENTITY_TOKEN_FILE")
+  }
+
+  /// The default profile counts only where nothing else is configured, and so do its faults.
+  @Test func unusableDefaultProfileDoesNotHinderAWebIdentity() throws {
+    #expect(
+      try provider(Self.web, config: "[default]\nsso_session = x\n").name
+        == "the web identity of AWS_WEB_IDENTITY_TOKEN_FILE")
+  }
+
+  @Test func keysMayBeIndented() throws {
+    let config = "[default]\n  aws_access_key_id = A\n  aws_secret_access_key = B\n  s3 =\n    use_x = true\n"
+    #expect(try provider([:], config: config).fetch().credentials == AWSCredentials(key: "A", secret: "B", token: nil))
+  }
+
+  @Test func sessionTokenOfAnotherKeyPairIsNotUsed() throws {
+    let file = try scratch.file(
+      "credentials", Array("[default]\naws_secret_access_key = D\naws_access_key_id = C\n".utf8))
+    let config = Self.profile + "aws_session_token = foreign\n"
+    let step = try provider(["AWS_SHARED_CREDENTIALS_FILE": file], config: config)
+    #expect(try step.fetch().credentials == AWSCredentials(key: "C", secret: "D", token: nil))
   }
 
   @Test func credentialsFileGoesBeforeTheConfigFile() throws {
@@ -172,6 +211,8 @@ import Testing
     ("us-east-1", false, "sqs.us-east-1.amazonaws.com"), ("us-east-1", true, "sqs-fips.us-east-1.amazonaws.com"),
     ("us-gov-west-1", true, "sqs.us-gov-west-1.amazonaws.com"),
     ("cn-north-1", false, "sqs.cn-north-1.amazonaws.com.cn"),
+    ("eusc-de-east-1", false, "sqs.eusc-de-east-1.amazonaws.eu"),
+    ("us-isob-east-1", false, "sqs.us-isob-east-1.sc2s.sgov.gov"),
   ])
   func hostOfAServiceFollowsTheRegion(region: String, isFIPS: Bool, host: String) throws {
     let variables = ["AWS_REGION": region, "AWS_USE_FIPS_ENDPOINT": "\(isFIPS)"]

@@ -88,6 +88,28 @@ import WorkQueues
     #expect(failure("skewed")?.advice == "set this machine's clock")
   }
 
+  @Test func secretsThatAStoreRepeatsAreNotShown() throws {
+    let credentials = AWSCredentials(key: "AKID", secret: "hush", token: "hush/token+more")
+    func said(_ code: String, _ message: String) -> String {
+      let text = "<Error><Code>\(code)</Code><Message>\(message)</Message></Error>"
+      let failure = S3ErrorResponse(403, text, ["x-amz-bucket-region": "hush"], hiding: credentials)
+      return failure.error("GET", "x", isSigned: true, remedy: "y").description
+    }
+    #expect(said("AccessDenied", "X-Amz-Security-Token: hush/token&#x2b;more") == said("AccessDenied", "hush"))
+    #expect(!said("hush", "hush/token+more").contains("hush"))
+    #expect(said("Access Denied", "no") == "GET x: status 403: no; allow it for this identity in the bucket's policy")
+    #expect(said("AccessDenied", String(repeating: "a", count: 60_000)).utf8.count < 500)
+  }
+
+  @Test func timeOfAnAttemptThatMovedEnoughIsGivenBack() {
+    var deadline = TransferDeadline(afterS: 60)
+    let begin = deadline.atMs
+    deadline.extend(by: 100_000, after: 1 << 20)
+    #expect(deadline.atMs == begin + 100_000)
+    deadline.extend(by: 100_000, after: 40)
+    #expect(deadline.atMs == begin + 100_010)
+  }
+
   @Test func objectAboveTheSizeLimitIsRejected() throws {
     for key in ["large-1000000000000", "large-99999999999999999999999", "endless"] {
       #expect(throws: (any Error).self, "\(key)") { try client.get(key, limit: 1 << 20) }

@@ -1,3 +1,4 @@
+import FileSystem
 import Foundation
 import TestSupport
 import Testing
@@ -55,7 +56,8 @@ import Testing
     #expect(!server.log().contains { $0.contains("elsewhere") })
   }
 
-  @Test func absentMetadataServiceMeansThatNothingIsConfigured() throws {
+  /// It may come up later, so that a worker has to try again.
+  @Test func absentMetadataServiceIsAFailureOfTheEnvironment() throws {
     var variables = try server.environment(.instance)
     // Unlike one that a variable names.
     variables["AWS_EC2_METADATA_SERVICE_ENDPOINT"] = nil
@@ -66,6 +68,10 @@ import Testing
     let named = try provider(.instance)
     let error = #expect(throws: CredentialError.self) { try named.fetch() }
     #expect(error?.isMissing == false)
+    var usual = try #require(named as? InstanceMetadata)
+    usual.isConfigured = false
+    let other = #expect(throws: CredentialError.self) { try usual.fetch() }
+    #expect(other?.isMissing == false && other?.description.contains("--unsigned") == true)
   }
 
   @Test(arguments: IdentityServer.Step.allCases)
@@ -76,6 +82,14 @@ import Testing
     #expect(error?.description.contains(provider.name) == true)
     // STS has a second try, the others have none.
     #expect(server.log().count <= 2)
+  }
+
+  @Test(arguments: IdentityServer.Step.allCases)
+  func requestToAHangingStepIsCancelled(step: IdentityServer.Step) throws {
+    server.set(.init(fault: "hang"))
+    let provider = try provider(step)
+    #expect(throws: Cancelled.self) { try provider.fetch(.never.or(afterMs: 200)) }
+    #expect(server.log().count <= 1)
   }
 
   @Test func lifeWithoutAnEndIsRefused() throws {

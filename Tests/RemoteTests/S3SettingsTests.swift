@@ -71,6 +71,18 @@ import WorkQueues
         == "ffconcat version 1.0\nfile '<output/s/a.mp4>'\n")
   }
 
+  /// The setting is for the store.
+  @Test func requestsToSQSAreSignedEvenIfThoseToTheStoreAreNot() throws {
+    let none = [
+      "AWS_ACCESS_KEY_ID": "", "AWS_SECRET_ACCESS_KEY": "", "AWS_EC2_METADATA_DISABLED": "true",
+      "AWS_ENDPOINT_URL": "http://127.0.0.1:1", "HOME": "/nonexistent",
+    ]
+    let result = try Tool.run(
+      EncoderWorker.path, ["run", "--drain", "--queue", "sqs://replay", "--store", "s3://replay", "--unsigned"],
+      environment: none)
+    #expect(result.status == 64 && result.errors.contains("get credentials from"), "\(result.errors)")
+  }
+
   @Test func playlistWithWrongArgumentsIsWrongUsage() throws {
     for wrong in [
       ["playlist"], ["playlist", "s"], ["playlist", "../s", "--store", "s3://replay"],

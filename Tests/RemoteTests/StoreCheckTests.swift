@@ -11,7 +11,7 @@ import Testing
   /// A store that breaks one promise.
   private struct Broken: ObjectClient {
     enum Fault: CaseIterable {
-      case racy, untagged, forgetful, lying, sticky
+      case racy, untagged, forgetful, lying, sticky, undeletable
     }
 
     let fault: Fault
@@ -48,6 +48,9 @@ import Testing
     }
 
     func delete(_ key: String, _ tag: ObjectTag?) throws {
+      if fault == .undeletable, key.hasSuffix("/first") {
+        throw ObjectStoreError("DELETE", key, "no answer", advice: "run it again")
+      }
       try objects.delete(key, fault == .forgetful ? nil : tag)
       if fault == .sticky, key.hasSuffix("gone") { objects[key] = [1] }
     }
@@ -74,6 +77,15 @@ import Testing
     #expect(try faults(Broken(fault: .forgetful)) == [.conditionalDelete])
     #expect(try faults(Broken(fault: .lying)).isSuperset(of: [.read, .copy]))
     #expect(try faults(Broken(fault: .sticky)) == [.delete])
+  }
+
+  @Test func findingsStayWhenAnObjectCannotBeRemoved() throws {
+    let store = Broken(fault: .undeletable)
+    let findings = try StoreCheck(store).run()
+    #expect(findings.count == StoreCheck.Check.allCases.count)
+    let faults = findings.filter { $0.fault != nil }
+    #expect(faults.map(\.check) == [.delete] && faults.first?.fault?.contains(".check-") == true)
+    #expect(store.objects.keys.count == 1)
   }
 
   @Test func storeWithoutConditionsIsFound() throws {

@@ -83,6 +83,13 @@ import Testing
     #expect(warnings.all.count == 1)
   }
 
+  @Test func eachServiceHasItsOwnClock() {
+    let clock = SigningClock(wallMs: { 1_000_000 })
+    #expect(clock.correct(by: 2_000_000, for: "store"))
+    #expect(!clock.correct(by: 1_000_000, for: "sts"))
+    #expect(clock.nowMs(for: "store") == 2_000_000 && clock.nowMs(for: "sts") == 1_000_000)
+  }
+
   @Test func withdrawnPermissionConcernsNoBatch() throws {
     let client = try client(.container)
     try rules(#"{"deny": true}"#)

@@ -45,7 +45,7 @@ struct AWSEndpoints: Sendable {
     for case (let name, let text?) in candidates {
       guard let endpoint = S3Endpoint(text) else {
         // The message does not repeat the address: it may hold a password.
-        throw BadS3Setting("\(name) is no http:// or https:// address of a host; a user does not belong into it")
+        throw BadS3Setting("\(name) is no http:// or https:// address of a host; leave out user and password")
       }
       return endpoint
     }
@@ -62,13 +62,27 @@ struct AWSEndpoints: Sendable {
 
   /// Returns Amazon's host name of a service.
   func amazonHost(of service: String) -> String {
-    let isChina = region.hasPrefix("cn-")
-    // In GovCloud the plain names are the FIPS ones; only S3 has both.
-    let isFIPSAnyway = region.hasPrefix("us-gov-") && service != "s3"
+    let (domain, dualStackDomain) = domains
+    // In GovCloud the plain names are the FIPS ones; only S3 and the names of IPv6 have both.
+    let isFIPSAnyway = region.hasPrefix("us-gov-") && service != "s3" && !usesDualStack
     let label = usesFIPS && !isFIPSAnyway ? service + "-fips" : service
-    let domain = isChina ? "amazonaws.com.cn" : "amazonaws.com"
     guard usesDualStack else { return "\(label).\(region).\(domain)" }
     if service == "s3" { return "\(label).dualstack.\(region).\(domain)" }
-    return "\(label).\(region).\(isChina ? "api.amazonwebservices.com.cn" : "api.aws")"
+    return "\(label).\(region).\(dualStackDomain)"
   }
+
+  /// The domains of the region's partition, of IPv4 and of both.
+  private var domains: (String, String) {
+    Self.partitions.first { region.hasPrefix($0.prefix) }.map { ($0.domain, $0.dualStack) }
+      ?? ("amazonaws.com", "api.aws")
+  }
+
+  private static let partitions = [
+    (prefix: "cn-", domain: "amazonaws.com.cn", dualStack: "api.amazonwebservices.com.cn"),
+    (prefix: "eusc-", domain: "amazonaws.eu", dualStack: "api.amazonwebservices.eu"),
+    (prefix: "us-iso-", domain: "c2s.ic.gov", dualStack: "api.aws.ic.gov"),
+    (prefix: "us-isob-", domain: "sc2s.sgov.gov", dualStack: "api.aws.scloud"),
+    (prefix: "us-isof-", domain: "csp.hci.ic.gov", dualStack: "api.aws.hci.ic.gov"),
+    (prefix: "eu-isoe-", domain: "cloud.adc-e.uk", dualStack: "api.cloud-aws.adc-e.uk"),
+  ]
 }

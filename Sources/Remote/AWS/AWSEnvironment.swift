@@ -38,7 +38,7 @@ struct AWSEnvironment: Sendable, SecretValue {
 
   subscript(name: String) -> String? { variables[name] }
 
-  /// Whether a profile was named, so that nothing else may take its place.
+  /// Whether a profile was named: its credentials go before those of a web identity.
   var namesProfile: Bool { variables["AWS_PROFILE"] ?? variables["AWS_DEFAULT_PROFILE"] != nil }
 
   /// Returns a switch of a variable, or else of the profile.

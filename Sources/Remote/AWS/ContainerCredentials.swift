@@ -59,12 +59,12 @@ struct ContainerCredentials: CredentialProvider, SecretValue {
     return parts.count == 4 && parts[0] == "127" && parts.allSatisfy { UInt8($0) != nil && $0.isDecimal }
   }
 
-  func fetch() throws -> FetchedCredentials {
+  func fetch(_ cancellation: Cancellation) throws -> FetchedCredentials {
     let answer: CredentialAnswer
     do {
       answer = try CredentialRequest(
         method: .get, url: url, headers: try authorization(), timeoutS: 2, usesProxy: false
-      ).send()
+      ).send(cancellation)
     } catch let failure as TransferFailure {
       throw self.failure(failure.cause.oneLine, "check that the container agent runs")
     }
@@ -83,7 +83,7 @@ struct ContainerCredentials: CredentialProvider, SecretValue {
     guard let tokenFile else { return token.map { [("Authorization", $0)] } ?? [] }
     let found: String?
     do {
-      found = try SecretFile.token(at: tokenFile)
+      found = try CredentialFile.token(at: tokenFile)
     } catch {
       throw failure("\(error)", "mount the token, or correct AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE")
     }

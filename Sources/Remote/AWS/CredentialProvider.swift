@@ -10,8 +10,8 @@ protocol CredentialProvider: Sendable {
   /// Whether each call gives the same credentials.
   var isFixed: Bool { get }
 
-  /// - Throws: ``CredentialError``, which names the step.
-  func fetch() throws -> FetchedCredentials
+  /// - Throws: ``CredentialError``, which names the step; ``Cancelled``.
+  func fetch(_ cancellation: Cancellation) throws -> FetchedCredentials
 }
 
 extension CredentialProvider {
@@ -28,6 +28,8 @@ struct FetchedCredentials: Sendable, SecretValue {
   let credentials: AWSCredentials
   /// Nil if they do not expire, or nobody says when.
   let lifetimeMs: Int?
+  /// When credentials expire that cannot be renewed, in unix milliseconds; nil if nobody says. The service judges it.
+  var expiresMs: Int64?
 }
 
 /// A step of the chain failed, or nothing is configured. Requests are never sent unsigned instead.

@@ -17,12 +17,13 @@ struct CredentialRequest {
   /// An answer has some 2 KB.
   private static let maximumBytes = 64 << 10
 
-  /// - Throws: ``TransferFailure`` without a whole answer.
-  func send() throws -> CredentialAnswer {
+  /// - Throws: ``TransferFailure`` without a whole answer; ``Cancelled``.
+  func send(_ cancellation: Cancellation) throws -> CredentialAnswer {
+    try cancellation.check()
     var bytes: [UInt8] = []
     let transfer = CurlTransfer(
       sending: .bytes(body), key: "the answer", limit: Self.maximumBytes,
-      cancellation: .never.or(afterMs: 1_000 * timeoutS)
+      cancellation: cancellation.or(afterMs: 1_000 * timeoutS)
     ) { piece, _ in bytes += piece }
     let request = CurlRequest(
       method: method, url: url, headers: headers, timeoutS: timeoutS, connectTimeoutS: connectTimeoutS,
@@ -30,7 +31,12 @@ struct CredentialRequest {
     do {
       try CurlPool.shared().perform(request, transfer)
     } catch is Cancelled {
+      try cancellation.check()
       throw TransferFailure(cause: "no answer within \(timeoutS) s", isTransient: true)
+    } catch let failure as TransferFailure {
+      // The timeout may be noticed first.
+      try cancellation.check()
+      throw failure
     } catch is ObjectTooLarge {
       throw TransferFailure(cause: "an answer of more than \(Self.maximumBytes) bytes", isTransient: false)
     }

@@ -18,21 +18,17 @@ struct CredentialSources {
   ) throws -> any CredentialProvider {
     // A named profile may take the keys to get its role.
     let isForProfile =
-      environment.namesProfile && environment.profile?["credential_source"]?.lowercased() == "environment"
+      environment.namesProfile && environment.profile?["role_arn"] != nil
+      && environment.profile?["credential_source"]?.lowercased() == "environment"
     if !isForProfile, let keys = try EnvironmentKeys(environment) { return keys }
     let service = SecurityTokenService(base: endpoints.base(of: "sts"), region: endpoints.region, clock: clock)
     let sources = CredentialSources(
       environment: environment, service: service, config: try environment.files.load())
-    if environment.namesProfile, let profile = environment.profile {
-      guard let provider = try sources.provider(profile, []) else {
-        throw BadS3Setting(
-          "AWS_PROFILE: profile '\(profile.name)' has no credentials; add aws_access_key_id and aws_secret_access_key, or role_arn"
-        )
-      }
-      return provider
-    }
+    let profile = { try environment.profile.flatMap { try sources.provider($0, []) } }
+    // A named profile goes before web identity. One with a region only leaves the credentials to other steps.
+    if environment.namesProfile, let provider = try profile() { return provider }
     if let role = try sources.webIdentity() { return role }
-    if let profile = environment.profile, let provider = try sources.provider(profile, []) { return provider }
+    if !environment.namesProfile, let provider = try profile() { return provider }
     if let container = try ContainerCredentials(environment) { return container }
     if let instance = try InstanceMetadata(environment) { return instance }
     return NoCredentials()

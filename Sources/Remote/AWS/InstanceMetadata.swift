@@ -4,7 +4,7 @@ import FileSystem
 struct InstanceMetadata: CredentialProvider {
   let endpoint: S3Endpoint
   /// Whether the configuration asks for it, so that its absence is a failure of the role.
-  let isConfigured: Bool
+  var isConfigured: Bool
 
   var name: String { "the instance's metadata (IMDS)" }
 
@@ -27,29 +27,31 @@ struct InstanceMetadata: CredentialProvider {
     self.isConfigured = isConfigured || named != nil
   }
 
-  func fetch() throws -> FetchedCredentials {
+  func fetch(_ cancellation: Cancellation) throws -> FetchedCredentials {
     let token: String
     do {
       let lifetime = (name: "X-aws-ec2-metadata-token-ttl-seconds", value: "21600")
-      let answer = try send(.put, "/latest/api/token", [lifetime])
+      let answer = try send(.put, "/latest/api/token", [lifetime], cancellation)
       guard let text = Self.line(answer) else {
         throw failure("no token from it, status \(answer.status)", "allow IMDSv2, with a hop limit of 2 for containers")
       }
       token = text
     } catch let failure as TransferFailure {
-      guard !isConfigured else {
-        throw self.failure(failure.cause.oneLine, "check AWS_EC2_METADATA_SERVICE_ENDPOINT and the hop limit")
-      }
-      throw CredentialError.nothingConfigured
+      // It may come up later: the network of an instance that starts, an agent that is restarted.
+      throw self.failure(
+        failure.cause.oneLine,
+        isConfigured
+          ? "check AWS_EC2_METADATA_SERVICE_ENDPOINT and the hop limit"
+          : "run it again on an EC2 instance; elsewhere \(CredentialError.nothingConfigured.advice)")
     }
     let header = (name: "X-aws-ec2-metadata-token", value: token)
     do {
-      let role = try send(.get, Self.path, [header])
+      let role = try send(.get, Self.path, [header], cancellation)
       guard let name = Self.line(role), name.isPlain(and: "+=,.@_-") else {
         throw failure(
           "no role from it, status \(role.status)", "attach a role to the instance, or set other credentials")
       }
-      let answer = try send(.get, Self.path + PercentEncoding.encoded(name), [header])
+      let answer = try send(.get, Self.path + PercentEncoding.encoded(name), [header], cancellation)
       guard answer.isGood else {
         throw failure("status \(answer.status) for role \(name)", "check the instance's role")
       }
@@ -62,11 +64,12 @@ struct InstanceMetadata: CredentialProvider {
   }
 
   private func send(
-    _ method: CurlRequest.Method, _ path: String, _ headers: [(name: String, value: String)]
+    _ method: CurlRequest.Method, _ path: String, _ headers: [(name: String, value: String)],
+    _ cancellation: Cancellation
   ) throws -> CredentialAnswer {
     try CredentialRequest(
       method: method, url: "\(endpoint.scheme)://\(endpoint.host)\(endpoint.path)\(path)", headers: headers
-    ).send()
+    ).send(cancellation)
   }
 
   /// Returns the first line of a good answer; nil if there is none.
@@ -77,14 +80,16 @@ struct InstanceMetadata: CredentialProvider {
   }
 }
 
-/// The end of the chain.
+/// The end of the chain, if IMDS is switched off.
 struct NoCredentials: CredentialProvider {
   var name: String { CredentialError.nothingConfigured.step }
-  func fetch() throws -> FetchedCredentials { throw CredentialError.nothingConfigured }
+  func fetch(_ cancellation: Cancellation) throws -> FetchedCredentials { throw CredentialError.nothingConfigured }
 }
 
 extension CredentialError {
   static let nothingConfigured = CredentialError(
-    step: "this machine", cause: "no keys, profile, web identity or container is configured, and IMDS is not there",
-    advice: "set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, give it a role, or say --unsigned", isMissing: true)
+    step: "this machine", cause: "no keys, profile, web identity or container is configured, and IMDS is switched off",
+    advice:
+      "set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, give it a role, or say --unsigned for a store without signatures",
+    isMissing: true)
 }

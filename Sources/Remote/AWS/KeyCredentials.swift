@@ -35,12 +35,8 @@ struct EnvironmentKeys: CredentialProvider, SecretValue {
   var remedy: String { "check AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY and AWS_SESSION_TOKEN" }
   var isFixed: Bool { true }
 
-  func fetch() throws -> FetchedCredentials {
-    let lifetimeMs = expiresMs.map { Int($0 - WallClock.nowMs) }
-    guard lifetimeMs.map({ $0 > 0 }) ?? true else {
-      throw failure("AWS_CREDENTIAL_EXPIRATION has passed", "set new keys, or give the program a role")
-    }
-    return FetchedCredentials(credentials: credentials, lifetimeMs: lifetimeMs)
+  func fetch(_ cancellation: Cancellation) -> FetchedCredentials {
+    FetchedCredentials(credentials: credentials, lifetimeMs: nil, expiresMs: expiresMs)
   }
 }
 
@@ -52,7 +48,7 @@ struct ProfileKeys: CredentialProvider {
   var name: String { "profile '\(profile)'" }
   var remedy: String { "check aws_access_key_id, aws_secret_access_key and aws_session_token of \(name)" }
 
-  func fetch() throws -> FetchedCredentials {
+  func fetch(_ cancellation: Cancellation) throws -> FetchedCredentials {
     let values: AWSProfile?
     do {
       values = try files.load().profile(profile)

@@ -13,9 +13,10 @@ struct SecurityTokenService: Sendable {
   /// - Parameters:
   ///   - values: the action's parameters.
   ///   - credentials: nil for an unsigned request.
-  /// - Throws: ``StepFailure``.
+  /// - Throws: ``StepFailure``, ``Cancelled``.
   func role(
-    _ action: String, _ values: [String: String], signedWith credentials: AWSCredentials? = nil
+    _ action: String, _ values: [String: String], signedWith credentials: AWSCredentials? = nil,
+    cancellation: Cancellation
   ) throws -> FetchedCredentials {
     let all = values.merging(["Action": action, "Version": "2011-06-15"]) { $1 }
     let body = Array(S3Address.query(all).utf8)
@@ -25,12 +26,12 @@ struct SecurityTokenService: Sendable {
         let answer = try CredentialRequest(
           method: .post, url: "\(base.scheme)://\(base.host)\(path)", headers: headers(body, credentials), body: body,
           connectTimeoutS: 2, timeoutS: Self.timeoutS, usesProxy: true
-        ).send()
+        ).send(cancellation)
         let text = String(decoding: answer.bytes, as: UTF8.self)
         if answer.isGood { return try Self.credentials(answer, text) }
         let code = CredentialAnswer.code(S3XML.first("Code", in: text))
         last = StepFailure("STS at \(base.host) answered \(answer.status)\(code.map { " \($0)" } ?? "") to \(action)")
-        let isClock = credentials != nil && answer.dateMs.map { clock.correct(by: $0) } ?? false
+        let isClock = credentials != nil && answer.dateMs.map { clock.correct(by: $0, for: base.host) } ?? false
         guard isClock || answer.status >= 500 || answer.status == 429 || code == "IDPCommunicationError" else { break }
       } catch let failure as TransferFailure {
         last = StepFailure("STS at \(base.host): \(failure.cause.oneLine)")
@@ -47,7 +48,7 @@ struct SecurityTokenService: Sendable {
     guard let credentials else { return headers }
     return AWSSigner(service: "sts", region: region, credentials: credentials).signed(
       "POST", host: base.host, path: path, query: "", headers: headers, payloadDigest: SHA256.hex(of: body),
-      now: clock.nowMs)
+      now: clock.nowMs(for: base.host))
   }
 
   private static func credentials(_ answer: CredentialAnswer, _ text: String) throws -> FetchedCredentials {

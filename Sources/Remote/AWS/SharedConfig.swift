@@ -16,20 +16,36 @@ struct SharedConfig: Sendable, SecretValue {
     }
   }
 
-  /// Adds the sections of a file. Its values replace those of files before.
+  /// Adds the sections of a file. Its values replace those of files before; its key pair does so as a whole.
   ///
   /// - Parameter isCredentials: whether sections are named for profiles alone, and others do not exist.
   /// - Throws: ``BadS3Setting``, which names the line.
   mutating func add(_ text: String, path: String, isCredentials: Bool) throws {
+    var file = SharedConfig()
+    try file.parse(text, path: path, isCredentials: isCredentials)
+    for (name, values) in file.profiles {
+      var all = profiles[name] ?? [:]
+      // The session token of another key pair would make the requests invalid.
+      if values["aws_access_key_id"] != nil { all = all.filter { !Self.credentialKeys.contains($0.key) } }
+      profiles[name] = all.merging(values) { $1 }
+    }
+    services.merge(file.services) { $0.merging($1) { $1 } }
+  }
+
+  private static let credentialKeys: Set = ["aws_access_key_id", "aws_secret_access_key", "aws_session_token"]
+
+  private mutating func parse(_ text: String, path: String, isCredentials: Bool) throws {
     var section: WritableKeyPath<SharedConfig, [String: [String: String]]>?
     var name = ""
     var parent: String?
+    // Of the last key that is not nested; nil before the first of a section.
+    var indent: Int?
     for (index, line) in text.split(omittingEmptySubsequences: false, whereSeparator: \.isNewline).enumerated() {
       let content = Self.trimmed(line)
       guard let first = content.first, first != "#", first != ";" else { continue }
       if first == "[" {
         (section, name) = Self.section(content, isCredentials)
-        parent = nil
+        (parent, indent) = (nil, nil)
         if let section { self[keyPath: section][name, default: [:]] = self[keyPath: section][name] ?? [:] }
         continue
       }
@@ -39,9 +55,13 @@ struct SharedConfig: Sendable, SecretValue {
       }
       let key = Self.trimmed(content[..<sign]).lowercased()
       let value = Self.value(content[content.index(after: sign)...])
-      let isNested = line.first == " " || line.first == "\t"
-      if !isNested { parent = value.isEmpty ? key : nil }
-      guard !isNested || parent != nil else { continue }
+      let blanks = line.prefix { $0 == " " || $0 == "\t" }.count
+      let isNested = indent.map { blanks > $0 } ?? false
+      if !isNested { (parent, indent) = (value.isEmpty ? key : nil, blanks) }
+      guard !isNested || parent != nil else {
+        throw BadS3Setting(
+          "\(path):\(index + 1): '\(key.oneLine)' is below a key that has a value; remove the blanks before it")
+      }
       self[keyPath: section][name]?[isNested ? "\(parent ?? "").\(key)" : key] = value
     }
   }
@@ -124,7 +144,7 @@ struct SharedConfigFiles: Sendable {
     for case (let file?, let isCredentials) in [(config, false), (credentials, true)] {
       let bytes: [UInt8]?
       do {
-        bytes = try SecretFile.contents(of: file.path, limit: Self.maximumBytes)
+        bytes = try CredentialFile.contents(of: file.path, limit: Self.maximumBytes)
       } catch let failure where !file.isNamed || failure.code == ENOENT {
         continue
       } catch {
@@ -140,7 +160,7 @@ struct SharedConfigFiles: Sendable {
 }
 
 /// Small files that others write: configuration, tokens. Kubernetes replaces its own by means of links.
-enum SecretFile {
+enum CredentialFile {
   /// Returns the bytes of a file, or of the target of a link; nil if it is no regular file, or larger than `limit`.
   static func contents(of path: String, limit: Int) throws(DiskError) -> [UInt8]? {
     let file = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK)

@@ -21,6 +21,9 @@ final class CurlTransfer {
   /// The bytes of a successful response that were received.
   private(set) var received = 0
 
+  /// The bytes of the body and of a successful response.
+  var moved: Int { sent + received }
+
   private var sent = 0
   private let key: String
   private let limit: Int
@@ -101,8 +104,8 @@ final class CurlTransfer {
 
   private func shouldContinue() -> Bool {
     if cancellation.isRequested { failure = Cancelled() }
-    if failure == nil, let deadline, deadline.hasPassed(after: sent + received) {
-      failure = TransferFailure(cause: "\(sent + received) bytes in all the time of the request", isTransient: true)
+    if failure == nil, let deadline, deadline.hasPassed(after: moved) {
+      failure = TransferFailure(cause: "\(moved) bytes in all the time of the request", isTransient: true)
     }
     return failure == nil
   }
@@ -157,7 +160,7 @@ final class CurlTransfer {
 /// take long, a slow answer may not.
 struct TransferDeadline {
   /// On the monotonic clock, for an attempt that moves no byte.
-  let atMs: Int
+  private(set) var atMs: Int
 
   /// The least that a store has to send or take: 4 KiB a second.
   private static let bytesAMillisecond = 4
@@ -166,6 +169,9 @@ struct TransferDeadline {
 
   /// Milliseconds until an attempt that moves no byte has to end.
   var remainingMs: Int { max(0, atMs - MonotonicClock.milliseconds()) }
+
+  /// Gives back the time of an attempt, as far as it moved enough bytes: a large object can be tried again.
+  mutating func extend(by spentMs: Int, after bytes: Int) { atMs += min(spentMs, bytes / Self.bytesAMillisecond) }
 
   func hasPassed(after bytes: Int) -> Bool {
     MonotonicClock.milliseconds() >= atMs + bytes / Self.bytesAMillisecond

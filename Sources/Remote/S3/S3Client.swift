@@ -119,12 +119,18 @@ package final class S3Client: ObjectClient {
       throw ObjectStoreError(
         "presign", "\(location)", "\(seconds) seconds", advice: "name 1 to \(Self.maximumExpiryS)")
     }
-    guard let current = try settings.aws.credentials.current() else {
+    guard let current = try settings.aws.credentials.current(Cancellation(isOverdue)) else {
       throw ObjectStoreError("presign", "\(location)", "there are no credentials", advice: "leave out --unsigned")
     }
+    let now = now ?? settings.aws.clock.nowMs(for: address.base.host)
+    let leftS = current.secondsLeft ?? current.expiresMs.map { Int(max(0, $0 - now) / 1_000) } ?? seconds
+    guard leftS > 0 else {
+      throw ObjectStoreError(
+        "presign", "\(location)", "the credentials have expired", advice: settings.aws.credentials.remedy)
+    }
     return S3Presigner(
-      expiresS: max(1, min(seconds, current.secondsLeft ?? seconds)), location: location, address: address,
-      signer: signer(current.credentials), now: now ?? settings.aws.clock.nowMs)
+      expiresS: min(seconds, leftS), location: location, address: address, signer: signer(current.credentials),
+      now: now)
   }
 
   private func signer(_ credentials: AWSCredentials) -> AWSSigner {
@@ -159,17 +165,18 @@ extension S3Client {
     let payloadDigest = try chain.isUnsigned ? "" : request.body.digest()
     let subject = location.name(
       of: request.key ?? request.query["prefix"].map { String($0.dropFirst(location.prefix.count)) } ?? "")
-    let deadline = TransferDeadline(afterS: settings.deadlineS)
+    let cancellation = Cancellation(isOverdue)
+    var deadline = TransferDeadline(afterS: settings.deadlineS)
     var attempt = 0
     // Each is mended once: what is refused again stays refused.
     var mayRenew = true
     var mayCorrectClock = true
     while true {
-      let credentials = try chain.credentials()
+      let credentials = try chain.credentials(cancellation)
       counts.withLock { $0[request.kind, default: 0] += 1 }
       var copied: [UInt8] = []
       let transfer = CurlTransfer(
-        sending: request.body, key: request.key ?? "", limit: limit, cancellation: Cancellation(isOverdue),
+        sending: request.body, key: request.key ?? "", limit: limit, cancellation: cancellation,
         deadline: deadline
       ) {
         bytes, offset in
@@ -177,6 +184,7 @@ extension S3Client {
         try sink(bytes, offset)
       }
       let failure: S3ErrorResponse
+      let begunMs = MonotonicClock.milliseconds()
       do {
         try pool.perform(prepared(request, payloadDigest, credentials), transfer)
         let isGood = (200...299).contains(transfer.status)
@@ -188,19 +196,20 @@ extension S3Client {
           }
           return transfer
         }
-        failure = S3ErrorResponse(transfer.status, text, transfer.headers)
+        failure = S3ErrorResponse(transfer.status, text, transfer.headers, hiding: credentials)
         if nothing.contains(failure.status), failure.code != "NoSuchBucket" { return nil }
       } catch let error as TransferFailure {
         failure = S3ErrorResponse(error)
       }
+      deadline.extend(by: MonotonicClock.milliseconds() - begunMs, after: transfer.moved)
       if let credentials, failure.refusesCredentials(request.method), mayRenew {
         mayRenew = false
         chain.refused(credentials)
-        if try chain.credentials() != credentials { continue }
+        if try chain.credentials(cancellation) != credentials { continue }
       }
       if credentials != nil, failure.mayBeOfClock, mayCorrectClock, let serverMs = transfer.dateMs {
         mayCorrectClock = false
-        if settings.aws.clock.correct(by: serverMs) { continue }
+        if settings.aws.clock.correct(by: serverMs, for: address.base.host) { continue }
       }
       let pauseMs = BackOff.pauseMs(failures: attempt + 1, firstMs: settings.pauseMs)
       guard failure.isTransient, attempt < settings.retries, pauseMs < deadline.remainingMs else {
@@ -222,7 +231,7 @@ extension S3Client {
       credentials.map {
         signer($0).signed(
           request.method.rawValue, host: address.base.host, path: address.path(of: key), query: query,
-          headers: request.headers, payloadDigest: payloadDigest, now: settings.aws.clock.nowMs)
+          headers: request.headers, payloadDigest: payloadDigest, now: settings.aws.clock.nowMs(for: address.base.host))
       } ?? request.headers
     return CurlRequest(
       method: request.method, url: address.url(of: key, query: query), headers: headers,

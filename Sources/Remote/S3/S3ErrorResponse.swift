@@ -1,3 +1,4 @@
+import FileSystem
 import Sessions
 
 /// The error of a request, with the remedy.
@@ -12,12 +13,24 @@ struct S3ErrorResponse {
   /// The bucket's region, if the store names it.
   private let region: String?
 
-  /// - Parameter text: the response's body.
-  init(_ status: Int, _ text: String, _ headers: [String: String]) {
+  private static let maximumCauseBytes = 300
+
+  /// - Parameters:
+  ///   - text: the response's body. Some gateways repeat the headers of the request in it.
+  ///   - credentials: those of the request. A text with one of their secrets is left out.
+  init(_ status: Int, _ text: String, _ headers: [String: String], hiding credentials: AWSCredentials?) {
+    func said(_ text: String?) -> String? {
+      let secrets = [credentials?.secret, credentials?.token].compactMap(\.self)
+      return text.flatMap { text in secrets.contains { text.contains($0) } ? nil : text }
+    }
+    func word(_ text: String?) -> String? {
+      said(text).flatMap { $0.isPlain(and: ".-_") && (1...64).contains($0.utf8.count) ? $0 : nil }
+    }
     self.status = status
-    code = S3XML.first("Code", in: text)
-    cause = S3XML.first("Message", in: text) ?? "the store gave no reason"
-    region = headers["x-amz-bucket-region"]
+    code = word(S3XML.first("Code", in: text))
+    cause =
+      said(S3XML.first("Message", in: text))?.shortened(to: Self.maximumCauseBytes) ?? "the store gave no reason"
+    region = word(headers["x-amz-bucket-region"])
     let transient = ["ConditionalRequestConflict", "OperationAborted", "RequestTimeout", "InternalError", "SlowDown"]
     isTransient = [408, 429, 500, 502, 503, 504].contains(status) || code.map(transient.contains) ?? false
   }

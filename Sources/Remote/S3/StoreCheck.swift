@@ -46,10 +46,13 @@ package struct StoreCheck: Sendable {
   private let objects: any ObjectClient
   /// A name that begins with a dot is no batch.
   private let prefix: String
+  private let written = Monitor<Set<String>>([])
 
   /// Writers of a race, and races: stores that only seem to be atomic fail some of them.
   private static let writers: UInt8 = 8
   private static let races = 4
+  /// Removals that may fail before the rest is left: each may take the time of all its tries.
+  private static let maximumFailures = 3
   /// Keys that need the order of bytes, and every kind of encoding.
   private static let names = ["a", "a b+c", "a/b", "a~", "z", "ü"]
 
@@ -58,21 +61,26 @@ package struct StoreCheck: Sendable {
     prefix = ".check-\(String(UInt64.random(in: .min ... .max), radix: 36))/"
   }
 
-  /// Runs all checks, and removes the objects.
+  /// Runs all checks, and removes the objects. Objects that cannot be removed are a fault of ``Check/delete``.
   ///
   /// - Throws: ``ObjectStoreError`` if nothing can be written: then nothing is known.
   package func run() throws -> [Finding] {
-    guard try objects.put(prefix + "first", .bytes([1]), .archive, when: .always) != nil else {
+    guard try put("first", [1]) != nil else {
       throw ObjectStoreError.invalidResponse("PUT", prefix, "a refusal without a condition")
     }
-    let findings = Check.allCases.map { check in
+    var findings = Check.allCases.map { check in
       do {
         return Finding(check: check, fault: try fault(of: check))
       } catch {
         return Finding(check: check, fault: "\(error)")
       }
     }
-    try removeAll()
+    if let leftover = removeAll() {
+      findings = findings.map { finding in
+        guard finding.check == .delete else { return finding }
+        return Finding(check: .delete, fault: finding.fault.map { "\($0); \(leftover)" } ?? leftover)
+      }
+    }
     return findings
   }
 
@@ -94,7 +102,9 @@ package struct StoreCheck: Sendable {
   }
 
   private func put(_ name: String, _ bytes: [UInt8], when condition: PutCondition = .always) throws -> ObjectTag? {
-    try objects.put(prefix + name, .bytes(bytes), .archive, when: condition)
+    // Before the request: its answer may be lost.
+    written.change { _ = $0.insert(name) }
+    return try objects.put(prefix + name, .bytes(bytes), .archive, when: condition)
   }
 
   private func bytes(_ name: String) throws -> [UInt8]? { try objects.get(prefix + name, limit: 1 << 20)?.bytes }
@@ -184,6 +194,7 @@ package struct StoreCheck: Sendable {
 
   private func faultOfCopy() throws -> String? {
     guard let tag = try put("source", [1, 2]) else { return "a write was refused" }
+    written.change { _ = $0.insert("copy of it") }
     guard try objects.copy(prefix + "source", tag, to: prefix + "copy of it") else { return "the copy was refused" }
     return try bytes("copy of it") == [1, 2] ? nil : "the copy has other bytes"
   }
@@ -202,7 +213,16 @@ package struct StoreCheck: Sendable {
     return try objects.list(prefix + "gone", after: nil).isEmpty ? nil : "it is still listed"
   }
 
-  private func removeAll() throws {
-    for key in try keys(prefix, after: nil) { try objects.delete(key, nil) }
+  /// - Returns: why objects are left; nil if there are none.
+  private func removeAll() -> String? {
+    var failures: [any Error] = []
+    for name in written.read({ $0 }) where failures.count < Self.maximumFailures {
+      do {
+        try objects.delete(prefix + name, nil)
+      } catch {
+        failures.append(error)
+      }
+    }
+    return failures.first.map { "objects are left below \(prefix): \($0)" }
   }
 }

@@ -52,7 +52,7 @@ final class SQSClient: Sendable {
     // Each is mended once: what is refused again stays refused.
     var (attempt, mayRenew, mayCorrectClock) = (0, true, true)
     while true {
-      let credentials = try chain.credentials()
+      let credentials = try chain.credentials(Cancellation(isOverdue))
       let (transfer, reply) = receiver(of: body, until: deadline)
       let failure: SQSErrorResponse
       do {
@@ -65,11 +65,11 @@ final class SQSClient: Sendable {
       if let credentials, failure.isOfCredentials, mayRenew {
         mayRenew = false
         chain.refused(credentials)
-        if try chain.credentials() != credentials { continue }
+        if try chain.credentials(Cancellation(isOverdue)) != credentials { continue }
       }
       if credentials != nil, failure.isOfSignature, mayCorrectClock, let serverMs = transfer.dateMs {
         mayCorrectClock = false
-        if settings.clock.correct(by: serverMs) { continue }
+        if settings.clock.correct(by: serverMs, for: endpoint.host) { continue }
       }
       let pauseMs = BackOff.pauseMs(failures: attempt + 1, firstMs: self.pauseMs)
       guard failure.isTransient, attempt < Self.retries, pauseMs < deadline.remainingMs else {
@@ -104,7 +104,7 @@ final class SQSClient: Sendable {
     let signed = credentials.map { credentials in
       AWSSigner(service: "sqs", region: region, credentials: credentials).signed(
         "POST", host: endpoint.host, path: path, query: "", headers: headers, payloadDigest: digest,
-        now: settings.clock.nowMs)
+        now: settings.clock.nowMs(for: endpoint.host))
     }
     return CurlRequest(
       method: .post, url: "\(endpoint.scheme)://\(endpoint.host)\(path)", headers: signed ?? headers,

@@ -51,8 +51,9 @@ struct RemoteOptions: ParsableArguments {
     guard let queue, let store else { return nil }
     let settings = try access.settings()
     let names = try queue.open(
-      as: worker, role, beside: store, settings, lease: lease, allowsNonDurable: allowNonDurableQueue,
-      isOverdue: isOverdue, warn: { say("encoder-worker: \($0)", .warning) })
+      as: worker, role, beside: store, settings, queueSettings: { try access.queueSettings(beside: settings) },
+      lease: lease, allowsNonDurable: allowNonDurableQueue, isOverdue: isOverdue,
+      warn: { say("encoder-worker: \($0)", .warning) })
     return RemoteBackends(names: names, objects: try S3Client(store, settings, isOverdue: isOverdue))
   }
 }

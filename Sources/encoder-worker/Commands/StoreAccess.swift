@@ -11,12 +11,26 @@ struct StoreAccess: ParsableArguments {
   ///
   /// - Throws: wrong usage that names the variable.
   func settings() throws -> S3Settings {
+    try asUsage { try S3Settings(environment: Self.variable, unsigned: unsigned, warn: Self.warn) }
+  }
+
+  /// Returns the settings of SQS: those of the store, but always with credentials.
+  ///
+  /// - Throws: wrong usage that names the variable.
+  func queueSettings(beside store: S3Settings) throws -> AWSSettings {
+    guard unsigned else { return store.aws }
+    return try asUsage { try AWSSettings(environment: Self.variable, warn: Self.warn) }
+  }
+
+  private func asUsage<Value>(_ read: () throws -> Value) throws -> Value {
     do {
-      return try S3Settings(
-        environment: { getenv($0).map { String(cString: $0) } }, unsigned: unsigned,
-        warn: { say("encoder-worker: \($0)", .warning) })
+      return try read()
     } catch {
       throw ValidationError("\(error)")
     }
   }
+
+  private static func variable(_ name: String) -> String? { getenv(name).map { String(cString: $0) } }
+
+  private static func warn(_ line: String) { say("encoder-worker: \(line)", .warning) }
 }
