@@ -3,6 +3,18 @@ import FrameBatches
 import JSON
 import WorkQueues
 
+/// A delivery of a message, without its body.
+struct SQSReceipt: Sendable, Equatable {
+  /// Of the message: the same for each delivery.
+  let id: String
+  /// Names this delivery.
+  let handle: String
+  /// The number of deliveries, this one included.
+  let receiveCount: Int
+  /// The step of the sender's trace.
+  let traceParent: TraceParent?
+}
+
 /// A message as a queue delivers it.
 struct SQSMessage: Sendable, Equatable {
   /// The meaning of a body.
@@ -14,15 +26,8 @@ struct SQSMessage: Sendable, Equatable {
     case unusable(String)
   }
 
-  /// The same for each delivery.
-  let id: String
-  /// Names this delivery.
-  let handle: String
+  let receipt: SQSReceipt
   let body: String
-  /// The number of deliveries, this one included.
-  let receiveCount: Int
-  /// The step of the sender's trace.
-  let traceParent: TraceParent?
 
   /// Returns the message of a reply; nil if it is none.
   init?(_ value: JSONValue) {
@@ -31,10 +36,11 @@ struct SQSMessage: Sendable, Equatable {
       (1...4_096).contains(handle.utf8.count), let body = members["Body"]?.string
     else { return nil }
     let count = members["Attributes"]?.object?["ApproximateReceiveCount"]?.string.flatMap { Int($0) }
-    (self.id, self.handle, self.body) = (id, handle, body)
-    receiveCount = min(max(1, count ?? 1), 1 << 30)
     let trace = members["MessageAttributes"]?.object?[TraceParent.key]?.object?["StringValue"]?.string
-    traceParent = trace.flatMap { TraceParent($0) }
+    self.body = body
+    receipt = SQSReceipt(
+      id: id, handle: handle, receiveCount: min(max(1, count ?? 1), 1 << 30),
+      traceParent: trace.flatMap { TraceParent($0) })
   }
 
   /// Reads the body: the name of a batch, `{"batch": NAME}`, or a notification of an object store.

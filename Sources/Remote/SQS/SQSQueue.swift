@@ -43,7 +43,8 @@ package final class SQSQueue: NameQueue {
   private let clock: @Sendable () -> Int
   private let warn: @Sendable (String) -> Void
   private let held: HeldMessages
-  private let renewal: PeriodicThread?
+  let renewal: LeaseRenewal
+  private let renewals: PeriodicThread?
   private let state: Mutex<State>
 
   /// Finds the queue, and, for a worker, checks that it can be read.
@@ -66,18 +67,21 @@ package final class SQSQueue: NameQueue {
     let queue = try SQSActions(client)
     let held = HeldMessages(of: queue, leaseS: lease, clock: clock)
     (self.queue, self.place, self.held) = (queue, place, held)
-    notes = AttemptNoteStore(objects: objects)
+    let notes = AttemptNoteStore(objects: objects)
+    let renewal = LeaseRenewal(of: held, client.address, notes, warn: warn)
+    (self.notes, self.renewal) = (notes, renewal)
     (leaseS, self.probeAfterMs, self.clock, self.warn) = (lease, probeAfterMs, clock, warn)
     // The lease may begin when the receive does.
     self.waitS = min(waitS, lease / 4)
     drains = role == .worker(drains: true)
     state = Mutex(State(receives: ReceiveHistory(atMs: clock())))
     if role == .producer {
-      renewal = nil
+      renewals = nil
     } else {
-      // A failed renewal is repeated; after the lease the claim is lost.
-      renewal = try PeriodicThread("lease", everyMs: 1_000 * lease / 3) { try? held.renew() }
+      // Often, so that a failed renewal is repeated soon. Most runs find no lease that is due.
+      renewals = try PeriodicThread("lease", everyMs: max(100, 1_000 * lease / 12)) { renewal.run() }
       _ = try counts()
+      try queue.checkHiding()
     }
   }
 
@@ -114,6 +118,7 @@ package final class SQSQueue: NameQueue {
   // MARK: claims
 
   package func next() throws -> Claim? {
+    renewal.takeAttemptsBack()
     for _ in 0..<Self.maximumUseless {
       if let delivery = state.withLock({ $0.unread.popLast() }) {
         if let claim = try claim(delivery) { return claim }
@@ -121,7 +126,7 @@ package final class SQSQueue: NameQueue {
       }
       guard let (message, sentAtMs) = try receive() else { return nil }
       guard let name = try name(of: message) else { continue }
-      let id = held.hold(message, sentAtMs: sentAtMs)
+      let id = held.hold(message.receipt, sentAtMs: sentAtMs)
       if let claim = try claim(Delivery(id: id, name: name)) { return claim }
     }
     return nil
@@ -133,9 +138,10 @@ package final class SQSQueue: NameQueue {
     let fresh = Claim(
       id: delivery.id, name: delivery.name, attempt: 1, failures: 0, traceParent: message.traceParent)
     guard message.receiveCount > 1 else { return fresh }
+    held.change(delivery.id) { $0.hasBegun = false }
     do {
       let known = try notes.read(message.id)
-      held.change(delivery.id) { ($0.hasNotes, $0.hasBegun) = (known != nil, false) }
+      held.change(delivery.id) { $0.hasNotes = known != nil }
       let found = known ?? AttemptNotes()
       let claim = fresh.with(attempt: found.attempts, failures: found.failures)
       // The last worker may have died of it: so it is worked on alone.
@@ -185,8 +191,8 @@ package final class SQSQueue: NameQueue {
       if batches.others > 0 { warnOfOthers() }
       if batches.names.count == 1 { return batches.names[0] }
       // A message is one claim. A crash before the removal leaves the names twice.
-      _ = try add(batches.names, traceParent: message.traceParent)
-      try queue.delete(message)
+      _ = try add(batches.names, traceParent: message.receipt.traceParent)
+      try queue.delete(message.receipt)
       return nil
     }
   }
@@ -207,9 +213,9 @@ package final class SQSQueue: NameQueue {
   private func refuse(_ message: SQSMessage, _ fault: String) throws {
     let beginning = message.body.shortened(to: 200).oneLine
     let hasDeadLetters = try queue.hasDeadLetters()
-    if !hasDeadLetters { try queue.delete(message) }
+    if !hasDeadLetters { try queue.delete(message.receipt) }
     let outcome = hasDeadLetters ? "left to the queue's redrive policy" : "removed; a redrive policy would keep it"
-    warn("the queue \(queue.address): the message \(message.id) \(fault): \(beginning); it is \(outcome)")
+    warn("the queue \(queue.address): the message \(message.receipt.id) \(fault): \(beginning); it is \(outcome)")
   }
 
   package func begin(_ claim: Claim) throws -> Claim? {
@@ -250,7 +256,7 @@ package final class SQSQueue: NameQueue {
   package func deadLetter(_ claim: Claim, reason: String) throws { try acknowledge(claim) }
 
   package func renew(_ claim: Claim) throws -> Bool {
-    try held.renew([claim.id])
+    try held.renew(claim.id)
     return holds(claim.id)
   }
 
@@ -260,7 +266,8 @@ package final class SQSQueue: NameQueue {
   package var lostState: Bool { false }
 
   package func leave() {
-    renewal?.stop()
+    renewals?.stop()
+    renewal.takeAttemptsBack()
     for claim in (try? takeOver()) ?? [] { try? handBack(claim) }
   }
 
