@@ -53,6 +53,7 @@ struct SQSMessage: Sendable, Equatable {
       return .unusable("is neither a batch's name nor a notification of an object store")
     }
     let batches = NotifiedBatches(notification, in: place)
+    if batches.names.isEmpty, batches.unreadable > 0 { return .unusable("has a record without a usable key") }
     if batches.names.isEmpty, batches.foreign > 0 { return .unusable("tells of an object outside of the store") }
     return .notified(batches)
   }
@@ -69,10 +70,16 @@ struct SQSMessage: Sendable, Equatable {
     UnusableBatchName.fault(of: name).map { .unusable("has a name that \($0)") } ?? .name(name)
   }
 
-  /// Returns the body of a message that names a batch. JSON escapes what messages may not have.
+  /// Returns the body of a message that names a batch. Escapes of JSON stand for characters that messages may not have.
   static func body(naming name: String) -> String {
-    let isPlain = name.unicodeScalars.allSatisfy { (0x20...0xFFFD).contains($0.value) || $0.value > 0xFFFF }
-    let isText = isPlain && name.first != "{" && trimmed(name) == name
-    return isText ? name : JSONValue.object(["batch": .string(name)]).line
+    func isPlain(_ scalar: Unicode.Scalar) -> Bool { (0x20...0xFFFD).contains(scalar.value) || scalar.value > 0xFFFF }
+    let isText = name.unicodeScalars.allSatisfy(isPlain) && name.first != "{" && trimmed(name) == name
+    if isText { return name }
+    var body = ""
+    // JSON itself escapes those below a blank, but not U+FFFE and U+FFFF.
+    for scalar in JSONValue.object(["batch": .string(name)]).line.unicodeScalars {
+      if isPlain(scalar) { body.unicodeScalars.append(scalar) } else { body += "\\u" + String(scalar.value, radix: 16) }
+    }
+    return body
   }
 }
