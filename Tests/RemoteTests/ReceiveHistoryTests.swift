@@ -54,4 +54,33 @@ import Testing
     }
     #expect(probes(history, afterMs: 100) == 0 && probes(history, afterMs: 80) == 1)
   }
+
+  @Test func receiveWithoutAMessageVoidsTheOthersOfItsOffer() {
+    var history = ReceiveHistory(atMs: 0)
+    let offered = history.offer(1_000)
+    var taken = [history.take()]
+    history.begin()
+    history.end(hasMessage: true, atMs: 1)
+    taken.append(history.take())
+    history.begin()
+    history.end(hasMessage: false, atMs: 2)
+    for _ in 2..<64 { taken.append(history.take()) }
+    #expect(offered == 64 && taken == [true, true] + Array(repeating: false, count: 62))
+    // Without an offer, the caller decides. The next offer is a new one.
+    let (afterwards, next) = (history.take(), history.offer(1))
+    let isTaken = history.take()
+    #expect(afterwards && next == 1 && isTaken)
+  }
+
+  @Test func drainGoesOnWhileMessagesAreDelayed() {
+    var history = ReceiveHistory(atMs: 0)
+    history.note(waiting: 5, delayed: 1, atMs: 0)
+    #expect(history.drainable(isFIFO: false) == 5 && history.drainable(isFIFO: true) == 1)
+    history.begin()
+    #expect(history.drainable(isFIFO: true) == 0)
+    history.end(hasMessage: false, atMs: 1)
+    #expect(history.drainable(isFIFO: false) == 1)
+    history.note(waiting: 5, atMs: 2)
+    #expect(history.drainable(isFIFO: false) == 5 && history.drainable(isFIFO: true) == 0)
+  }
 }

@@ -106,6 +106,20 @@ struct SQSLeaseTests: SQSSuite {
     #expect(try worker.next() == nil && worker.takeOver().map(\.attempt) == [1])
   }
 
+  @Test func messageWhoseNotesAreUnreadIsHandedBackAtTheEnd() throws {
+    let queue = try MessageQueue(store)
+    try queue.send("a")
+    _ = try queue.receive(hidingFor: 0)
+    let failing = StoppingObjects(objects, after: 0)
+    let worker = try SQSQueue(
+      client(queue.address), objects: failing, place: place, role: .worker(drains: false), lease: 3_600, waitS: 0,
+      warn: { _ in })
+    #expect(throws: StoppingObjects.Stopped.self) { try worker.next() }
+    #expect(try queue.counts() == (0, 1))
+    worker.leave()
+    #expect(try queue.counts() == (1, 0))
+  }
+
   @Test func lostAnswersLoseNoMessage() throws {
     let store = try StoreServer()
     let queue = try MessageQueue(store)

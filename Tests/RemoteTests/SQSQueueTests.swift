@@ -36,7 +36,10 @@ struct SQSQueueTests: SQSSuite {
     for isFIFO in [false, true] {
       let queue = try MessageQueue(store, isFIFO: isFIFO)
       let worker = try worker(queue)
-      let all = (0..<23).map { "s\($0)@1.tar" } + ["{brace", " blank ", "line\nend", "tab\u{1}", "ü/ö 100%+.tar"]
+      let all =
+        (0..<23).map { "s\($0)@1.tar" } + [
+          "{brace", " blank ", "line\nend", "tab\u{1}", "a\u{FFFF}", "\u{FFFE}b", "ü/ö 100%+.tar",
+        ]
       #expect(try worker.add(all) == all.count)
       #expect(try queue.counts().waiting == all.count)
       #expect(try names(of: worker).sorted() == all.sorted(), "FIFO: \(isFIFO)")
@@ -151,5 +154,42 @@ struct SQSQueueTests: SQSSuite {
     clock.advance(seconds: 2)
     #expect(try worker.claimableCount() == 1 && worker.next()?.name == "late")
     #expect(try worker.claimableCount() == 1)
+  }
+
+  @Test func drainOfAFIFOQueueEndsBehindABatchThatFailed() throws {
+    let queue = try MessageQueue(store, isFIFO: true)
+    let worker = try worker(queue, role: .worker(drains: true))
+    _ = try worker.add(["a@1.tar", "a@2.tar"])
+    // It failed, and waits for the end of the drain.
+    let first = try #require(try worker.next())
+    var receives = 0
+    while try worker.claimableCount() > 0 {
+      #expect(try worker.next() == nil)
+      receives += 1
+      try #require(receives < 10)
+    }
+    #expect(receives >= ReceiveHistory.emptyReceives)
+    #expect(try queue.counts().waiting == 1)
+    // A batch that ends lets go of the next one.
+    try worker.acknowledge(first)
+    #expect(try worker.claimableCount() == 1 && worker.next()?.name == "a@2.tar")
+  }
+
+  @Test func drainWaitsForDelayedMessages() throws {
+    let queue = try MessageQueue(store, ["DelaySeconds": "900"])
+    try queue.send("late")
+    let worker = try worker(queue, role: .worker(drains: true))
+    for _ in 0..<2 * ReceiveHistory.emptyReceives {
+      #expect(try worker.claimableCount() == 1 && worker.next() == nil)
+    }
+  }
+
+  @Test func recordsWithoutAUsableKeyAreToldOf() throws {
+    let queue = try MessageQueue(store)
+    let lines = Mutex<[String]>([])
+    let worker = try worker(queue) { line in lines.withLock { $0.append(line) } }
+    try queue.send(notification("prod/incoming/a", "", "prod/incoming/b"))
+    #expect(try names(of: worker).sorted() == ["a", "b"] && queue.counts() == (0, 0))
+    #expect(lines.withLock { $0.count == 1 && $0[0].contains("1 records without a usable key") })
   }
 }

@@ -24,7 +24,9 @@ import Testing
   }
 
   /// Works on the batch until it is finished, as the only worker of a queue that has its name.
-  private func work(_ objects: any ObjectClient, keep: Bool) throws {
+  ///
+  /// - Parameter refusal: the reason why this worker cannot encode it; nil if it can.
+  private func work(_ objects: any ObjectClient, keep: Bool, refusal: BadBatch? = nil) throws {
     let names = MemoryNames()
     _ = names.add(["a@1.tar"])
     let id = WorkerID()
@@ -39,9 +41,10 @@ import Testing
       defer { fetched.discard() }
       claim = fetched.claim
       do {
+        if let refusal { throw refusal }
         try queue.retire(claim, try encoder.publish(fetched.path), keep: keep)
       } catch let bad as BadBatch {
-        try queue.quarantine(claim, bad)
+        do { try queue.quarantine(claim, bad) } catch is Cancelled {}
       }
     }
     #expect(names.count == 0)
@@ -80,6 +83,35 @@ import Testing
       let receipts = try objects.filter { $0.key.hasPrefix("receipts/") }.map { try JSONParser.parse($0.value).object }
       #expect(receipts.count == 1 && receipts[0]?["outcome"]?.string == "published")
     }
+  }
+
+  @Test func batchThatAnotherWorkerPublishesIsNotQuarantined() throws {
+    let reason = BadBatch("read", "a@1.tar", "no memory for it", advice: "use another machine")
+    var (number, withoutTrace) = (0, 0)
+    while true {
+      let objects = MemoryObjects()
+      objects["incoming/a@1.tar"] = batch
+      let failure = Mutex<String?>(nil)
+      let first = StoppingObjects(objects) { [number] request in
+        guard request == number else { return }
+        do { try work(objects, keep: false) } catch { failure.withLock { $0 = "\(error)" } }
+      }
+      try work(first, keep: false, refusal: reason)
+      #expect(failure.withLock { $0 } == nil, "before request \(number)")
+      let receipts = try objects.keys.filter { $0.hasPrefix("receipts/") }.map {
+        try JSONParser.parse(objects[$0] ?? []).object?["outcome"]?.string
+      }
+      let isPublished = objects.keys.contains { $0.hasPrefix("output/") }
+      let kept = objects.keys.filter { $0.hasPrefix("quarantine/") }
+      #expect(receipts == [isPublished ? "published" : "quarantined"], "before request \(number)")
+      // A reason lies beside the bytes, or there is none.
+      #expect(kept.count == 2 || isPublished && kept.isEmpty, "before request \(number): \(kept)")
+      #expect(!objects.keys.contains("incoming/a@1.tar"))
+      withoutTrace += kept.isEmpty ? 1 : 0
+      guard first.requests > number else { break }
+      number += 1
+    }
+    #expect(withoutTrace > 2)
   }
 
   @Test func batchThatCannotBeEncodedIsQuarantinedOnce() throws {

@@ -111,6 +111,17 @@ import Testing
   ])
   func otherJSONIsNoNotification(text: String) throws { #expect(try Self.read(text) == nil) }
 
+  @Test func recordWithoutAUsableKeyDoesNotHideTheOthers() throws {
+    func record(_ key: String) -> String {
+      #"{"eventName":"ObjectCreated:Put","s3":{"bucket":{"name":"replay"},"object":{"key":"\#(key)"}}}"#
+    }
+    let keys = ["prod/incoming/a", "%ff", "", "prod/incoming/b"]
+    let notification = try #require(try Self.read("{\"Records\":[1,\(keys.map(record).joined(separator: ","))]}"))
+    #expect(notification.created == Self.objects("prod/incoming/a", "prod/incoming/b") && notification.unreadable == 3)
+    let batches = NotifiedBatches(notification, in: ObjectPlace(bucket: "replay", prefix: "prod/"))
+    #expect(batches.names == ["a", "b"] && batches.unreadable == 3 && batches.ignored == 3)
+  }
+
   @Test func recordsHaveABound() throws {
     let record = #"{"eventName":"ObjectCreated:Put","s3":{"bucket":{"name":"b"},"object":{"key":"k"}}}"#
     func records(_ count: Int) -> String {

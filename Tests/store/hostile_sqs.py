@@ -36,7 +36,11 @@ class Handler(BaseHTTPRequestHandler):
         name = members["QueueUrl"].rpartition("/")[2]
         kind, _, number = name.partition("-")
         ASKED[name + action] += 1
-        if action == "GetQueueAttributes" and kind not in ("status", "garbage"):
+        if members.get("Entries", [{}])[0].get("ReceiptHandle") == "none" and kind not in ("status", "garbage", "forbidden"):
+            # The check at the start of a worker.
+            failed = {"Id": "0", "Code": "ReceiptHandleIsInvalid", "SenderFault": True}
+            self.send(200, json.dumps({"Failed": [failed]}).encode())
+        elif action == "GetQueueAttributes" and kind not in ("status", "garbage"):
             self.send(200, json.dumps({"Attributes": {"ApproximateNumberOfMessages": "many"}}).encode())
         else:
             getattr(self, kind)(action, members, int(number or 0), ASKED[name + action])
@@ -101,6 +105,30 @@ class Handler(BaseHTTPRequestHandler):
             self.messages({"MessageId": "a", "ReceiptHandle": "b", "Body": test})
         else:
             self.send(200)
+
+    def forbidden(self, action, members, number, asked):
+        self.error(403, "AccessDeniedException")
+
+    def locked(self, action, members, number, asked):
+        """Delivers one message again and again, and renews no lease."""
+        if action == "ReceiveMessage":
+            self.messages({"MessageId": "a", "ReceiptHandle": "b", "Body": "c", "Attributes": {"ApproximateReceiveCount": str(asked)}})
+        else:
+            self.error(403, "AccessDeniedException")
+
+    def renewing(self, action, members, number, asked):
+        """Refuses the first renewals."""
+        if asked <= number:
+            self.error(400, "Odd")
+        else:
+            self.send(200, json.dumps({"Successful": [{"Id": e["Id"]} for e in members["Entries"]]}).encode())
+
+    def lapsed(self, action, members, number, asked):
+        """Delivers a message whose handle is of no use soon."""
+        if action == "ReceiveMessage":
+            self.messages({"MessageId": "a", "ReceiptHandle": "b", "Body": "c"})
+        else:
+            self.error(400, "InvalidParameterValueException")
 
     def stall(self, action, members, number, asked):
         self.send(200, b"{", length=1000)

@@ -7,22 +7,41 @@ import Synchronization
 /// The messages of one worker; for several threads.
 final class HeldMessages: Sendable {
   struct Held: Sendable {
-    let message: SQSMessage
+    let message: SQSReceipt
     let receivedAtMs: Int
     var untilMs: Int
     /// Whether the store has notes on the message.
     var hasNotes = false
+    /// Whether the delivery counts as an attempt.
     var hasBegun = true
+    /// The reason why the last renewal failed; nil if it succeeded.
+    var failure: String?
   }
 
   /// SQS hides a message for twelve hours at most, from its delivery on.
   static let maximumLeaseS = 43_200
   private static let renewedAtOnce = 10
+  private static let maximumLost = 1_000
 
   private let queue: SQSActions
   private let leaseS: Int
   private let clock: @Sendable () -> Int
-  private let state = Mutex((held: [String: Held](), last: 0))
+  private let state = Mutex(State())
+
+  private struct State {
+    var held: [String: Held] = [:]
+    var last = 0
+    /// Lost because their renewals failed.
+    var lost: [Held] = []
+
+    /// Drops a claim whose lease has ended.
+    mutating func lose(_ id: String) {
+      guard let held = held.removeValue(forKey: id), held.failure != nil, lost.count < HeldMessages.maximumLost else {
+        return
+      }
+      lost.append(held)
+    }
+  }
 
   /// - Parameter clock: a monotonic clock, in milliseconds.
   init(of queue: SQSActions, leaseS: Int, clock: @escaping @Sendable () -> Int) {
@@ -33,7 +52,7 @@ final class HeldMessages: Sendable {
   ///
   /// - Parameter sentAtMs: the time of the request that received it.
   /// - Returns: the ID of the claim.
-  func hold(_ message: SQSMessage, sentAtMs: Int) -> String {
+  func hold(_ message: SQSReceipt, sentAtMs: Int) -> String {
     state.withLock { state in
       state.last += 1
       // The queue may deliver a message again before its lease ends.
@@ -48,7 +67,7 @@ final class HeldMessages: Sendable {
     let now = clock()
     return state.withLock { state in
       guard let held = state.held[id], now < held.untilMs else {
-        state.held[id] = nil
+        state.lose(id)
         return nil
       }
       return held
@@ -70,15 +89,41 @@ final class HeldMessages: Sendable {
 
   func drop(_ id: String) { state.withLock { $0.held[id] = nil } }
 
-  /// Renews the leases of messages, and drops those that are lost.
-  ///
-  /// - Parameter ids: nil for all.
-  /// - Throws: ``SQSError``; then it is unknown which leases are renewed.
-  func renew(_ ids: [String]? = nil) throws {
-    let all = state.withLock { state in (ids ?? Array(state.held.keys)).sorted() }
-    for start in stride(from: 0, to: all.count, by: Self.renewedAtOnce) {
-      try renew(atOnce: all[start...].prefix(Self.renewedAtOnce).compactMap { id in self[id].map { (id, $0) } })
+  /// Returns the messages that were lost because their renewals failed, each once.
+  func takeLost() -> [Held] {
+    let now = clock()
+    return state.withLock { state in
+      for id in state.held.filter({ now >= $0.value.untilMs }).keys { state.lose(id) }
+      defer { state.lost = [] }
+      return state.lost
     }
+  }
+
+  /// Renews the lease of a message now, and drops the message if it is lost.
+  ///
+  /// - Throws: ``SQSError``; then it is unknown whether the lease is renewed.
+  func renew(_ id: String) throws {
+    if let held = self[id] { try renew(atOnce: [(id, held)]) }
+  }
+
+  /// Renews the leases that have less than two thirds of their time left, the one that ends first before the others.
+  ///
+  /// - Returns: whether there were any.
+  /// - Throws: the first error, after all have been tried.
+  func renewDue() throws -> Bool {
+    let now = clock()
+    let due = state.withLock { $0.held.filter { $0.value.untilMs - now < 2_000 * leaseS / 3 } }
+      .sorted { $0.value.untilMs < $1.value.untilMs }.map(\.key)
+    var first: (any Error)?
+    for start in stride(from: 0, to: due.count, by: Self.renewedAtOnce) {
+      do {
+        try renew(atOnce: due[start...].prefix(Self.renewedAtOnce).compactMap { id in self[id].map { (id, $0) } })
+      } catch {
+        first = first ?? error
+      }
+    }
+    if let first { throw first }
+    return !due.isEmpty
   }
 
   private func renew(atOnce messages: [(id: String, held: Held)]) throws {
@@ -89,12 +134,18 @@ final class HeldMessages: Sendable {
       return left > 0 ? (id, held.message.handle, min(leaseS, left)) : nil
     }
     guard !renewed.isEmpty else { return }
-    let outcomes = try queue.hide(renewed.map { ($0.handle, $0.seconds) })
+    let outcomes: [Bool?]
+    do {
+      outcomes = try queue.hide(renewed.map { ($0.handle, $0.seconds) })
+    } catch {
+      for message in renewed { change(message.id) { $0.failure = "\(error)" } }
+      throw error
+    }
     for (message, isHidden) in zip(renewed, outcomes) {
       switch isHidden {
-      case true?: change(message.id) { $0.untilMs = sentAtMs + 1_000 * message.seconds }
+      case true?: change(message.id) { ($0.untilMs, $0.failure) = (sentAtMs + 1_000 * message.seconds, nil) }
       case false?: drop(message.id)
-      case nil: break
+      case nil: change(message.id) { $0.failure = "the queue has not renewed the lease" }
       }
     }
   }

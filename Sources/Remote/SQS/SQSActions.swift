@@ -72,12 +72,12 @@ struct SQSActions: Sendable {
     return message
   }
 
-  func delete(_ message: SQSMessage) throws {
+  func delete(_ message: SQSReceipt) throws {
     try ignoringLoss { _ = try perform("DeleteMessage", ["ReceiptHandle": .string(message.handle)]) }
   }
 
   /// Lets the queue deliver a message again at once.
-  func show(_ message: SQSMessage) throws {
+  func show(_ message: SQSReceipt) throws {
     let members = ["ReceiptHandle": JSONValue.string(message.handle), "VisibilityTimeout": .number(0)]
     try ignoringLoss { _ = try perform("ChangeMessageVisibility", members) }
   }
@@ -103,6 +103,9 @@ struct SQSActions: Sendable {
     }
   }
 
+  /// Checks that this worker may hide messages: with a handle that names none.
+  func checkHiding() throws { try ignoringLoss { _ = try hide([("none", 0)]) } }
+
   func send(_ names: [String], traceParent: TraceParent?) throws {
     try SQSBatch(names, traceParent, of: address).send { try perform("SendMessageBatch", ["Entries": .array($0)]) }
   }
@@ -119,6 +122,9 @@ struct SQSActions: Sendable {
   private static func isOfLoss(_ code: String?) -> Bool {
     // The last one: the twelve hours of a message are over, or it is not hidden any more.
     let codes = ["ReceiptHandleIsInvalid", "MessageNotInflight", "InvalidParameterValue"]
-    return code.map { code in codes.contains { code.hasSuffix($0) } } ?? false
+    guard var code else { return false }
+    let ending = "Exception"
+    if code.hasSuffix(ending) { code.removeLast(ending.count) }
+    return codes.contains { code.hasSuffix($0) }
   }
 }

@@ -3,6 +3,18 @@ import FrameBatches
 import JSON
 import WorkQueues
 
+/// A delivery of a message, without its body.
+struct SQSReceipt: Sendable, Equatable {
+  /// Of the message: the same for each delivery.
+  let id: String
+  /// Names this delivery.
+  let handle: String
+  /// The number of deliveries, this one included.
+  let receiveCount: Int
+  /// The step of the sender's trace.
+  let traceParent: TraceParent?
+}
+
 /// A message as a queue delivers it.
 struct SQSMessage: Sendable, Equatable {
   /// The meaning of a body.
@@ -14,15 +26,8 @@ struct SQSMessage: Sendable, Equatable {
     case unusable(String)
   }
 
-  /// The same for each delivery.
-  let id: String
-  /// Names this delivery.
-  let handle: String
+  let receipt: SQSReceipt
   let body: String
-  /// The number of deliveries, this one included.
-  let receiveCount: Int
-  /// The step of the sender's trace.
-  let traceParent: TraceParent?
 
   /// Returns the message of a reply; nil if it is none.
   init?(_ value: JSONValue) {
@@ -31,10 +36,11 @@ struct SQSMessage: Sendable, Equatable {
       (1...4_096).contains(handle.utf8.count), let body = members["Body"]?.string
     else { return nil }
     let count = members["Attributes"]?.object?["ApproximateReceiveCount"]?.string.flatMap { Int($0) }
-    (self.id, self.handle, self.body) = (id, handle, body)
-    receiveCount = min(max(1, count ?? 1), 1 << 30)
     let trace = members["MessageAttributes"]?.object?[TraceParent.key]?.object?["StringValue"]?.string
-    traceParent = trace.flatMap { TraceParent($0) }
+    self.body = body
+    receipt = SQSReceipt(
+      id: id, handle: handle, receiveCount: min(max(1, count ?? 1), 1 << 30),
+      traceParent: trace.flatMap { TraceParent($0) })
   }
 
   /// Reads the body: the name of a batch, `{"batch": NAME}`, or a notification of an object store.
@@ -47,6 +53,7 @@ struct SQSMessage: Sendable, Equatable {
       return .unusable("is neither a batch's name nor a notification of an object store")
     }
     let batches = NotifiedBatches(notification, in: place)
+    if batches.names.isEmpty, batches.unreadable > 0 { return .unusable("has a record without a usable key") }
     if batches.names.isEmpty, batches.foreign > 0 { return .unusable("tells of an object outside of the store") }
     return .notified(batches)
   }
@@ -63,10 +70,16 @@ struct SQSMessage: Sendable, Equatable {
     UnusableBatchName.fault(of: name).map { .unusable("has a name that \($0)") } ?? .name(name)
   }
 
-  /// Returns the body of a message that names a batch. JSON escapes what messages may not have.
+  /// Returns the body of a message that names a batch. Escapes of JSON stand for characters that messages may not have.
   static func body(naming name: String) -> String {
-    let isPlain = name.unicodeScalars.allSatisfy { (0x20...0xFFFD).contains($0.value) || $0.value > 0xFFFF }
-    let isText = isPlain && name.first != "{" && trimmed(name) == name
-    return isText ? name : JSONValue.object(["batch": .string(name)]).line
+    func isPlain(_ scalar: Unicode.Scalar) -> Bool { (0x20...0xFFFD).contains(scalar.value) || scalar.value > 0xFFFF }
+    let isText = name.unicodeScalars.allSatisfy(isPlain) && name.first != "{" && trimmed(name) == name
+    if isText { return name }
+    var body = ""
+    // JSON itself escapes those below a blank, but not U+FFFE and U+FFFF.
+    for scalar in JSONValue.object(["batch": .string(name)]).line.unicodeScalars {
+      if isPlain(scalar) { body.unicodeScalars.append(scalar) } else { body += "\\u" + String(scalar.value, radix: 16) }
+    }
+    return body
   }
 }

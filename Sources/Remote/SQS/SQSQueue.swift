@@ -25,7 +25,6 @@ package final class SQSQueue: NameQueue {
     /// Batches whose last worker did not finish them, for ``takeOver()``.
     var recovered: [Claim] = []
     var receives: ReceiveHistory
-    var hasWarned = false
   }
 
   /// Messages of dead workers that wait for ``takeOver()``; further ones are worked on as they come.
@@ -41,9 +40,10 @@ package final class SQSQueue: NameQueue {
   private let waitS: Int
   private let probeAfterMs: Int
   private let clock: @Sendable () -> Int
-  private let warn: @Sendable (String) -> Void
+  private let useless: UselessMessages
   private let held: HeldMessages
-  private let renewal: PeriodicThread?
+  let renewal: LeaseRenewal
+  private let renewals: PeriodicThread?
   private let state: Mutex<State>
 
   /// Finds the queue, and, for a worker, checks that it can be read.
@@ -66,18 +66,22 @@ package final class SQSQueue: NameQueue {
     let queue = try SQSActions(client)
     let held = HeldMessages(of: queue, leaseS: lease, clock: clock)
     (self.queue, self.place, self.held) = (queue, place, held)
-    notes = AttemptNoteStore(objects: objects)
-    (leaseS, self.probeAfterMs, self.clock, self.warn) = (lease, probeAfterMs, clock, warn)
+    let notes = AttemptNoteStore(objects: objects)
+    let renewal = LeaseRenewal(of: held, client.address, notes, warn: warn)
+    (self.notes, self.renewal) = (notes, renewal)
+    useless = UselessMessages(of: queue, place, warn: warn)
+    (leaseS, self.probeAfterMs, self.clock) = (lease, probeAfterMs, clock)
     // The lease may begin when the receive does.
     self.waitS = min(waitS, lease / 4)
     drains = role == .worker(drains: true)
     state = Mutex(State(receives: ReceiveHistory(atMs: clock())))
     if role == .producer {
-      renewal = nil
+      renewals = nil
     } else {
-      // A failed renewal is repeated; after the lease the claim is lost.
-      renewal = try PeriodicThread("lease", everyMs: 1_000 * lease / 3) { try? held.renew() }
+      // Often, so that a failed renewal is repeated soon. Most runs find no lease that is due.
+      renewals = try PeriodicThread("lease", everyMs: max(100, 1_000 * lease / 12)) { renewal.run() }
       _ = try counts()
+      try queue.checkHiding()
     }
   }
 
@@ -93,35 +97,40 @@ package final class SQSQueue: NameQueue {
 
   package var heldCount: Int { held.count }
 
-  /// A drain ends after several receives without a message, and a count of zero.
+  /// A drain ends after several receives without a message, and counts of zero.
   package func claimableCount() throws -> Int {
     let now = clock()
     let (probes, known) = state.withLock { state in
       (state.receives.probes(drains: drains, afterMs: probeAfterMs, atMs: now), state.receives.waiting(atMs: now))
     }
-    if probes.replacesCounts { return probes.count }
-    let waiting = try known ?? counts().waiting
-    return waiting > 0 ? waiting : probes.count
+    let waiting = try probes.replacesCounts ? 0 : known ?? counts().waiting
+    return state.withLock { state in
+      let count = waiting > 0 ? waiting : probes.count
+      let isOver = drains && state.receives.foundNothing
+      return state.receives.offer(isOver ? state.receives.drainable(isFIFO: queue.address.isFIFO) : count)
+    }
   }
 
   private func counts() throws -> SQSActions.Counts {
     let counts = try queue.counts()
     let now = clock()
-    state.withLock { $0.receives.note(waiting: counts.waiting, atMs: now) }
+    state.withLock { $0.receives.note(waiting: counts.waiting, delayed: counts.delayed, atMs: now) }
     return counts
   }
 
   // MARK: claims
 
   package func next() throws -> Claim? {
+    renewal.takeAttemptsBack()
+    let mayReceive = state.withLock { $0.receives.take() }
     for _ in 0..<Self.maximumUseless {
       if let delivery = state.withLock({ $0.unread.popLast() }) {
         if let claim = try claim(delivery) { return claim }
         continue
       }
-      guard let (message, sentAtMs) = try receive() else { return nil }
+      guard mayReceive, let (message, sentAtMs) = try receive() else { return nil }
       guard let name = try name(of: message) else { continue }
-      let id = held.hold(message, sentAtMs: sentAtMs)
+      let id = held.hold(message.receipt, sentAtMs: sentAtMs)
       if let claim = try claim(Delivery(id: id, name: name)) { return claim }
     }
     return nil
@@ -133,9 +142,10 @@ package final class SQSQueue: NameQueue {
     let fresh = Claim(
       id: delivery.id, name: delivery.name, attempt: 1, failures: 0, traceParent: message.traceParent)
     guard message.receiveCount > 1 else { return fresh }
+    held.change(delivery.id) { $0.hasBegun = false }
     do {
       let known = try notes.read(message.id)
-      held.change(delivery.id) { ($0.hasNotes, $0.hasBegun) = (known != nil, false) }
+      held.change(delivery.id) { $0.hasNotes = known != nil }
       let found = known ?? AttemptNotes()
       let claim = fresh.with(attempt: found.attempts, failures: found.failures)
       // The last worker may have died of it: so it is worked on alone.
@@ -179,37 +189,16 @@ package final class SQSQueue: NameQueue {
     switch message.content(in: place) {
     case .name(let name): return name
     case .unusable(let fault):
-      try refuse(message, fault)
+      try useless.refuse(message, fault)
       return nil
     case .notified(let batches):
-      if batches.others > 0 { warnOfOthers() }
+      useless.note(batches, of: message)
       if batches.names.count == 1 { return batches.names[0] }
       // A message is one claim. A crash before the removal leaves the names twice.
-      _ = try add(batches.names, traceParent: message.traceParent)
-      try queue.delete(message)
+      _ = try add(batches.names, traceParent: message.receipt.traceParent)
+      try queue.delete(message.receipt)
       return nil
     }
-  }
-
-  private func warnOfOthers() {
-    let isFirst = state.withLock { state in
-      defer { state.hasWarned = true }
-      return !state.hasWarned
-    }
-    if isFirst {
-      warn(
-        "the queue \(queue.address) gets notifications of objects that are no batches; filter them by the prefix \(place.prefix)incoming/"
-      )
-    }
-  }
-
-  /// Leaves a message to the queue's dead letters, or removes it if the queue has none.
-  private func refuse(_ message: SQSMessage, _ fault: String) throws {
-    let beginning = message.body.shortened(to: 200).oneLine
-    let hasDeadLetters = try queue.hasDeadLetters()
-    if !hasDeadLetters { try queue.delete(message) }
-    let outcome = hasDeadLetters ? "left to the queue's redrive policy" : "removed; a redrive policy would keep it"
-    warn("the queue \(queue.address): the message \(message.id) \(fault): \(beginning); it is \(outcome)")
   }
 
   package func begin(_ claim: Claim) throws -> Claim? {
@@ -244,13 +233,15 @@ package final class SQSQueue: NameQueue {
     held.drop(claim.id)
     // Notes that stay cost a few bytes; a rule of the bucket removes them.
     if message.hasNotes { try? notes.remove(message.message.id) }
+    // The next message of its group waits now.
+    if drains, queue.address.isFIFO { forgetCounts() }
   }
 
   /// The reason is in the store's quarantine/.
   package func deadLetter(_ claim: Claim, reason: String) throws { try acknowledge(claim) }
 
   package func renew(_ claim: Claim) throws -> Bool {
-    try held.renew([claim.id])
+    try held.renew(claim.id)
     return holds(claim.id)
   }
 
@@ -260,8 +251,14 @@ package final class SQSQueue: NameQueue {
   package var lostState: Bool { false }
 
   package func leave() {
-    renewal?.stop()
+    renewals?.stop()
+    renewal.takeAttemptsBack()
     for claim in (try? takeOver()) ?? [] { try? handBack(claim) }
+    let unread = state.withLock { state in
+      defer { state.unread = [] }
+      return state.unread
+    }
+    for delivery in unread { try? handBack(Claim(id: delivery.id, name: delivery.name, attempt: 1, failures: 0)) }
   }
 
   // MARK: messages

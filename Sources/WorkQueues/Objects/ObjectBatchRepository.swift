@@ -89,9 +89,11 @@ package struct ObjectBatchRepository: Sendable {
     let stem = tag.description.filter { $0.isASCII && ($0.isLetter || $0.isNumber || $0 == "-") }
     let key = "receipts/\(batch)/\(stem).json"
     while try objects.put(key, .bytes(text), .json, when: .absent) == nil {
-      // A receipt that is there has the same outcome, or is from before a retry of the batch.
+      // A receipt that is there has the same outcome, is from before a retry of the batch, or is of another worker that has the batch.
       guard let there = try objects.get(key, limit: 1 << 20) else { continue }
-      if try JSONParser.parse(there.bytes).object?["outcome"]?.string == outcome.rawValue { break }
+      let known = try JSONParser.parse(there.bytes).object?["outcome"]?.string.flatMap(ReceiptOutcome.init)
+      // A batch that was published stays so.
+      if let known, known == outcome || outcome == .quarantined { break }
       if try objects.put(key, .bytes(text), .json, when: .matching(there.tag)) != nil { break }
     }
     // A producer may have written another batch under this name. Not every store knows the condition of `delete`.
@@ -100,8 +102,8 @@ package struct ObjectBatchRepository: Sendable {
 
   /// Copies a batch to quarantine, with the reason beside it, and removes it from `incoming/`.
   ///
-  /// - Returns: its name in quarantine.
-  func quarantine(_ claim: Claim, _ reason: BadBatch, worker: WorkerID) throws -> String {
+  /// - Returns: its name in quarantine; nil if another worker has published it meanwhile.
+  func quarantine(_ claim: Claim, _ reason: BadBatch, worker: WorkerID) throws -> String? {
     let isPlain = isPlain(claim.name)
     // A batch called like a reason file gets another name, too.
     let stem =
@@ -114,10 +116,13 @@ package struct ObjectBatchRepository: Sendable {
     ]
     let bytes = reason.report(for: claim, worker: worker, adding: identity)
     var name = stem
-    var number = 1
+    var (number, isNew) = (1, false)
     while true {
       let key = "quarantine/\(name)\(Quarantine.reasonEnding)"
-      if try objects.put(key, .bytes(bytes), .json, when: .absent) != nil { break }
+      if try objects.put(key, .bytes(bytes), .json, when: .absent) != nil {
+        isNew = true
+        break
+      }
       // It belongs to another batch, or to this one: then a worker died after it wrote the reason.
       let there = try objects.get(key, limit: 1 << 20).flatMap { try? JSONParser.parse($0.bytes).object }
       if let there, identity.allSatisfy({ there[$0.key] == $0.value }) { break }
@@ -125,9 +130,13 @@ package struct ObjectBatchRepository: Sendable {
       name = "\(stem).\(number)"
     }
     // An object without a plain name is no batch: it stays.
-    if let tag {
-      _ = try objects.copy(Self.incoming + claim.name, tag, to: "quarantine/\(name)")
+    guard let tag else { return name }
+    if try objects.copy(Self.incoming + claim.name, tag, to: "quarantine/\(name)") {
       try writeReceipt(claim.name, tag, .quarantined, ["quarantine": .string(name), "cause": .string("\(reason)")])
+    } else if case .finished? = try outcome(of: claim.name) {
+      // Two workers had it.
+      if isNew { try objects.delete("quarantine/\(name)\(Quarantine.reasonEnding)", nil) }
+      return nil
     }
     return name
   }

@@ -25,6 +25,8 @@ package struct ObjectCreatedNotification: Sendable, Equatable {
   package private(set) var created: [Object] = []
   /// The number of records of other events: removals, and the test that a store sends when notifications are set up.
   package private(set) var others = 0
+  /// The number of records without a usable key.
+  package private(set) var unreadable = 0
 
   /// - Returns: nil if the value is no notification of an object store.
   package init?(_ value: JSONValue) {
@@ -44,7 +46,8 @@ package struct ObjectCreatedNotification: Sendable, Equatable {
   private mutating func read(_ members: [String: JSONValue]) -> Bool {
     if let records = members["Records"]?.array {
       guard records.count <= Self.maximumRecords else { return false }
-      return records.allSatisfy { record($0) }
+      unreadable = records.count { !record($0) }
+      return unreadable == 0 || unreadable < records.count
     }
     if members["Event"]?.string == "s3:TestEvent" {
       others += 1
@@ -105,8 +108,11 @@ package struct NotifiedBatches: Sendable, Equatable {
   package private(set) var others = 0
   /// The number of objects of other buckets, or outside of the store's prefix.
   package private(set) var foreign = 0
+  /// The number of records without a usable key.
+  package let unreadable: Int
 
   package init(_ notification: ObjectCreatedNotification, in place: ObjectPlace) {
+    unreadable = notification.unreadable
     for object in notification.created {
       guard object.bucket == place.bucket, object.key.hasPrefix(place.prefix) else {
         foreign += 1
@@ -127,7 +133,7 @@ package struct NotifiedBatches: Sendable, Equatable {
   }
 
   /// The number of objects that are not queued.
-  package var ignored: Int { incomplete + others + foreign }
+  package var ignored: Int { incomplete + others + foreign + unreadable }
 }
 
 /// A bucket, and the prefix of a store's keys in it: empty, or with a slash at its end.
