@@ -28,10 +28,10 @@ struct QueueAndStorePageTests {
       PATH="\(program):$PATH"
       export no_proxy=127.0.0.1
       moto_server() { PYTHONPATH="\(StoreServer.modules)" exec \(Tool.python) -m moto.server "$@"; }
-      trap 'kill $(jobs -p) 2>kill.txt; wait' EXIT
+      trap 'kill -KILL $(jobs -p) 2>kill.txt; wait' EXIT
       \(commands)
       """
-    let result = try Tool.run("timeout", ["--foreground", "300", "bash", "-c", script], in: scratch.url)
+    let result = try Tool.run("timeout", ["--foreground", "--signal=KILL", "300", "bash", "-c", script], in: scratch.url)
     #expect(result.status == 0, "\(result.text)\(result.errors)")
     let probed = try Tool.output(
       "ffprobe", ["-v", "error", "-show_entries", "format=duration", "-of", "csv=p=0", scratch.path("walk.mp4")])
