@@ -10,7 +10,11 @@ import Testing
   init() throws {
     scratch = try ScratchDirectory()
     for architecture in architectures {
+      let documents = "\(architecture)/usr/share/doc/encoder-worker"
+      for folder in ["\(architecture)/usr/bin", documents] { _ = try scratch.directory(folder) }
       _ = try scratch.file("\(architecture)/usr/bin/encoder-worker", Array(architecture.utf8))
+      let sbom = #"{"packages": [{"name": "encoder-worker", "versionInfo": "1.0"}]}"#
+      _ = try scratch.file("\(documents)/encoder-worker.spdx.json", Array(sbom.utf8))
     }
   }
 
