@@ -31,7 +31,8 @@ struct QueueAndStorePageTests {
       trap 'kill -KILL $(jobs -p) 2>kill.txt; wait' EXIT
       \(commands)
       """
-    let result = try Tool.run("timeout", ["--foreground", "--signal=KILL", "300", "bash", "-c", script], in: scratch.url)
+    let limit = ["--foreground", "--signal=KILL", "300"]
+    let result = try Tool.run("timeout", limit + ["bash", "-c", script], in: scratch.url)
     #expect(result.status == 0, "\(result.text)\(result.errors)")
     let probed = try Tool.output(
       "ffprobe", ["-v", "error", "-show_entries", "format=duration", "-of", "csv=p=0", scratch.path("walk.mp4")])
