@@ -70,7 +70,7 @@ import Testing
   @Test func sendersStepIsContinuedWhereTheBatchStatesNone() throws {
     let own = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"
     let sender = try #require(TraceParent(own.replacing("4bf9", with: "aaaa")))
-    for (members, expected) in [("", sender.description), (#","traceparent":"\(own)""#, own)] {
+    for (members, expected) in [("", sender.description), (#","traceparent":"\#(own)""#, own)] {
       var sessions = try BatchSessions(reading: batchPath(members))
       sessions.continueTrace(of: sender)
       #expect(sessions.readers.map { $0.batch.traceParent?.description } == [expected])

@@ -80,7 +80,8 @@ import Testing
       "--stop-timeout", "--userns", "--env", "--env-file", "--now", "--purge", "--write",
       "--from-env-file", "--no-sign-request", "--port", "--appendonly", "--digestfile", "--rm", "--entrypoint", "--key",
       "--type", "--predicate", "--traits", "--product", "--queue-name", "--attributes", "--bucket",
-      "--notification-configuration", "--event", "--prefix",
+      "--notification-configuration", "--event", "--prefix", "--variant", "--swift-sdk", "--pkg-config-path",
+      "--static-swift-stdlib",
     ]
     let named = try found("(?<![-\\w])(--[a-z][a-z-]*[a-z])").subtracting(others)
     #expect(named.count > 30)
