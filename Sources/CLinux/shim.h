@@ -4,10 +4,12 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
+#include <stdio.h>
 #include <sys/eventfd.h>
 #include <sys/inotify.h>
 #include <sys/signalfd.h>
 #include <sys/syscall.h>
+#include <sys/utsname.h>
 #include <sys/vfs.h>
 #include <sys/xattr.h>
 #include <time.h>
@@ -73,6 +75,27 @@ static inline int clinux_is_remote(int file) {
   if (fstatfs(file, &status) != 0) return 0;
   const unsigned type = (unsigned)status.f_type;
   return type == 0x6969u /* NFS */ || type == 0xFF534D42u || type == 0xFE534D42u /* SMB */;
+}
+
+// Whether one syncfs(2) makes all files of a file system survive a power cut and reports a failed write, as fsync(2) does for each
+// file: disks of this host, and Linux 5.8 or later. glibc declares syncfs under _GNU_SOURCE only.
+extern int syncfs(int file);
+static inline int clinux_syncs_all_files(int file) {
+  struct utsname system;
+  int major = 0, minor = 0;
+  if (uname(&system) != 0 || sscanf(system.release, "%d.%d", &major, &minor) != 2) return 0;
+  if (major < 5 || (major == 5 && minor < 8)) return 0;
+  struct statfs status;
+  if (fstatfs(file, &status) != 0) return 0;
+  switch ((unsigned)status.f_type) {
+  case 0xEF53u: /* ext4 */
+  case 0x58465342u: /* XFS */
+  case 0x9123683Eu: /* Btrfs */
+  case 0x01021994u: /* tmpfs */
+    return 1;
+  default:
+    return 0;
+  }
 }
 
 // Whether inotify tells nothing of some changes to the files of a file system: those by other hosts, or by its own server.

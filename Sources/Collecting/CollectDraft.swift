@@ -76,8 +76,10 @@ struct CollectDraft {
     }
   }
 
-  /// Syncs drafts with all their files. The first sync of a file system writes the metadata of all files: the others cost less.
+  /// Syncs drafts with all their files. The first sync of a file system writes the metadata of all files: the others cost less. Many
+  /// drafts share one sync of the file system.
   static func sync(_ drafts: [String], in home: String) throws {
+    if drafts.count > Directory.few, try Directory(opening: home).syncFileSystem() { return }
     for draft in drafts {
       let directory = try Directory(opening: home + "/" + draft)
       for entry in try directory.entries() {

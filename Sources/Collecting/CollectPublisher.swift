@@ -162,13 +162,11 @@ final class CollectPublisher {
       }
       kept.append(left)
     }
-    for directory in touched.values {
-      do throws(DiskError) {
-        // After a power cut they must not come back without the journal's knowledge.
-        try directory.sync()
-      } catch  where [EINVAL, EROFS, EBADF, ENOTSUP].contains(error.code) {
-        // A file system that syncs no directories.
-      }
+    do throws(DiskError) {
+      // After a power cut they must not come back without the journal's knowledge.
+      try Directory.sync(touched.values)
+    } catch  where [EINVAL, EROFS, EBADF, ENOTSUP].contains(error.code) {
+      // A file system that syncs no directories.
     }
     return kept
   }

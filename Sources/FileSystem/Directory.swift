@@ -181,6 +181,34 @@ package final class Directory: Sendable {
     try check("fsync", path) { fsync(descriptor) }
   }
 
+  /// Makes all changes of the directory's file system survive a power cut: for many files that costs less than a call for each. It
+  /// waits for what other programs have written, too.
+  ///
+  /// - Returns: false, and nothing is done, if a failed write might not be reported.
+  package func syncFileSystem() throws(DiskError) -> Bool {
+    guard clinux_syncs_all_files(descriptor) == 1 else { return false }
+    try check("syncfs", path) { syncfs(descriptor) }
+    return true
+  }
+
+  /// Syncs many directories, with one call for those of a file system where that is possible.
+  package static func sync(_ directories: some Collection<Directory>) throws(DiskError) {
+    var synced: Set<dev_t> = []
+    for directory in directories {
+      var status = stat()
+      try check("fstat", directory.path) { fstat(directory.descriptor, &status) }
+      if synced.contains(status.st_dev) { continue }
+      if directories.count > Self.few, try directory.syncFileSystem() {
+        synced.insert(status.st_dev)
+      } else {
+        try directory.sync()
+      }
+    }
+  }
+
+  /// Directories up to which each is synced by a call of its own.
+  package static let few = 8
+
   /// Locks the directory against other processes of this host until it is closed, if the file system has such locks.
   ///
   /// - Returns: false if another process holds the lock.

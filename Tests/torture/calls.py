@@ -16,12 +16,12 @@ from spool import Broken
 from tracer import Call
 
 O_CREAT = 0o100
-CHANGES = {"write", "pwrite64", "fsync", "fdatasync", "ftruncate", "rename", "renameat", "renameat2", "mkdir", "mkdirat",
-           "rmdir", "link", "linkat", "unlink", "unlinkat", "chmod", "fchmodat"}
+CHANGES = {"write", "pwrite64", "fsync", "fdatasync", "syncfs", "ftruncate", "rename", "renameat", "renameat2",
+           "mkdir", "mkdirat", "rmdir", "link", "linkat", "unlink", "unlinkat", "chmod", "fchmodat"}
 LOOKS = {"stat", "fstat", "lstat", "newfstatat", "statx"}
 OPENS = {"open", "openat", "openat2"}
-NEEDS_ROOM = {"write", "pwrite64", "fsync", "fdatasync", "rename", "renameat", "renameat2", "mkdir", "mkdirat", "link",
-              "linkat"}
+NEEDS_ROOM = {"write", "pwrite64", "fsync", "fdatasync", "syncfs", "rename", "renameat", "renameat2", "mkdir",
+              "mkdirat", "link", "linkat"}
 
 
 def changes(call):

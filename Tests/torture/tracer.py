@@ -19,8 +19,8 @@ CALLS = {
     "mkdir": (83, [], [0]), "rmdir": (84, [], [0]), "link": (86, [], [0, 1]), "unlink": (87, [], [0]),
     "chmod": (90, [], [0]), "getdents64": (217, [0], []), "openat": (257, [0], [1]), "mkdirat": (258, [0], [1]),
     "newfstatat": (262, [0], [1]), "unlinkat": (263, [0], [1]), "renameat": (264, [0, 2], [1, 3]),
-    "linkat": (265, [0, 2], [1, 3]), "fchmodat": (268, [0], [1]), "renameat2": (316, [0, 2], [1, 3]),
-    "statx": (332, [0], [1]), "openat2": (437, [0], [1]),
+    "linkat": (265, [0, 2], [1, 3]), "fchmodat": (268, [0], [1]), "syncfs": (306, [0], []),
+    "renameat2": (316, [0, 2], [1, 3]), "statx": (332, [0], [1]), "openat2": (437, [0], [1]),
 }
 NAMES = {number: name for name, (number, _, _) in CALLS.items()}
 

@@ -222,6 +222,32 @@ import Testing
     }
   }
 
+  /// The batches of many folders share one sync, of copies and of removed pictures.
+  @Test(arguments: ["signal=SIGKILL", "error=EIO"]) func failureOfASharedSyncLosesNoPicture(fault: String) throws {
+    let trace = scratch.path("trace")
+    var written: Set<[UInt8]> = []
+    for call in 1...4 {
+      for kiosk in 0..<12 {
+        for picture in 0..<2 {
+          let bytes = Self.jpeg("\(call) \(kiosk) \(picture)")
+          written.insert(bytes)
+          try write(bytes, to: "kiosk-\(kiosk)/\(1_767_859_512_000 + call * 10_000 + picture * 1_000).jpg")
+        }
+      }
+      let program = [EncoderWorker.path, "collect", folder, "--spool", spool, "--recursive", "--every", "1"]
+      let stopped = ["timeout", "--preserve-status", "-s", "TERM", "4"] + program
+      let injection = call < 4 ? ["-e", "inject=syncfs:\(fault):when=\(call)"] : []
+      let result = try Tool.run("strace", ["-f", "-qq", "-o", trace, "-e", "trace=syncfs"] + injection + stopped)
+      if call < 4 { continue }
+      #expect(result.status == 0, "\(result.errors)")
+      let isShared = try Directory(opening: spool).syncFileSystem()
+      #expect(try String(contentsOfFile: trace, encoding: .utf8).contains("syncfs(") == isShared)
+    }
+    let frames = try batches().flatMap(\.frames)
+    #expect(Set(frames) == written && frames.count == written.count)
+    #expect(try (0..<12).allSatisfy { try names(in: folder + "/kiosk-\($0)").isEmpty })
+  }
+
   @Test(arguments: [
     ["--session-every", "day"], ["--session-every", "25h", "--time-zone", "UTC"], ["--since", "+5s"],
     ["--since", "2026-01-08T08:05:12"], ["--since", "yesterday"],
