@@ -101,6 +101,18 @@ import WorkQueues
     #expect(said("AccessDenied", String(repeating: "a", count: 60_000)).utf8.count < 500)
   }
 
+  @Test func secretsThatAQueueRepeatsAreNotShown() {
+    let credentials = AWSCredentials(key: "AKID", secret: "hush", token: "hidden/token")
+    func said(_ code: String, _ message: String) -> String {
+      let text = #"{"__type":"com.amazonaws.sqs#\#(code)","message":"\#(message)"}"#
+      let failure = SQSErrorResponse(403, Array(text.utf8), hiding: credentials)
+      return failure.error("SendMessage", "q", remedy: "y").description
+    }
+    #expect(said("AccessDenied", "no") != said("AccessDenied", "signed with hush"))
+    #expect(said("AccessDenied", "signed with hush") == said("AccessDenied", #"token hidden\/token"#))
+    #expect(!said("hush", "hidden/token").contains("hush") && !said("hush", "hidden/token").contains("hidden"))
+  }
+
   @Test func timeOfAnAttemptThatMovedEnoughIsGivenBack() {
     var deadline = TransferDeadline(afterS: 60)
     let begin = deadline.atMs

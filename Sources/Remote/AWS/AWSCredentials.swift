@@ -14,6 +14,9 @@ package struct AWSCredentials: Sendable, Equatable, SecretValue {
     guard isSendable, !secret.isEmpty, secret.utf8.count <= 1 << 10 else { return nil }
     (self.key, self.secret, self.token) = (key, secret, token)
   }
+
+  /// Whether a server's text repeats a secret: it must not be shown then.
+  func areRepeated(in text: String) -> Bool { [secret, token].contains { $0.map(text.contains) ?? false } }
 }
 
 /// A value with secrets: none of its texts shows one.

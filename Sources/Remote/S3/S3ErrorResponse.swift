@@ -20,8 +20,7 @@ struct S3ErrorResponse {
   ///   - credentials: those of the request. A text with one of their secrets is left out.
   init(_ status: Int, _ text: String, _ headers: [String: String], hiding credentials: AWSCredentials?) {
     func said(_ text: String?) -> String? {
-      let secrets = [credentials?.secret, credentials?.token].compactMap(\.self)
-      return text.flatMap { text in secrets.contains { text.contains($0) } ? nil : text }
+      text.flatMap { credentials?.areRepeated(in: $0) == true ? nil : $0 }
     }
     func word(_ text: String?) -> String? {
       said(text).flatMap { $0.isPlain(and: ".-_") && (1...64).contains($0.utf8.count) ? $0 : nil }

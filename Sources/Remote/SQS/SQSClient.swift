@@ -58,7 +58,7 @@ final class SQSClient: Sendable {
       do {
         try pool.perform(request(action, digest, credentials, waitS), transfer)
         if (200...299).contains(transfer.status) { return try parsed(reply.bytes, action, transfer) }
-        failure = SQSErrorResponse(transfer.status, transfer.errorBody)
+        failure = SQSErrorResponse(transfer.status, transfer.errorBody, hiding: credentials)
       } catch let error as TransferFailure {
         failure = SQSErrorResponse(error)
       }

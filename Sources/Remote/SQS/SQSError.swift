@@ -45,13 +45,17 @@ struct SQSErrorResponse {
     "SignatureDoesNotMatch", "InvalidSignatureException", "RequestExpired", "RequestTimeTooSkewed",
   ]
 
-  init(_ status: Int, _ body: [UInt8]) {
+  /// - Parameter credentials: those of the request. A text with one of their secrets is left out.
+  init(_ status: Int, _ body: [UInt8], hiding credentials: AWSCredentials?) {
+    func said(_ text: String?) -> String? {
+      text.flatMap { credentials?.areRepeated(in: $0) == true ? nil : $0 }
+    }
     let members = (try? JSONParser.parse(body))?.object
     // `com.amazonaws.sqs#QueueDoesNotExist`
-    let type = members?["__type"]?.string.map { String($0.split(separator: "#").last ?? "") }
+    let type = said(members?["__type"]?.string).map { String($0.split(separator: "#").last ?? "") }
     self.status = status
     code = type.flatMap { $0.isPlain(and: ".-_") && (1...100).contains($0.utf8.count) ? $0 : nil }
-    let text = (members?["message"] ?? members?["Message"])?.string
+    let text = said((members?["message"] ?? members?["Message"])?.string)
     cause = text?.shortened(to: 500).oneLine ?? "the queue gave no reason"
     isTransient = [408, 429, 500, 502, 503, 504].contains(status) || code.map(Self.transientCodes.contains) ?? false
   }
