@@ -1,4 +1,5 @@
 import Foundation
+import Synchronization
 import TestSupport
 import Testing
 
@@ -173,12 +174,15 @@ import Testing
   }
 
   @Test(arguments: [false, true]) func noPictureOfManyFoldersIsLostOrDoubledByKills(areVersions: Bool) throws {
-    let rounds = Extent.of(60, full: 600)
+    let least = Extent.of(60, full: 600)
     let startMs: Int64 = 1_767_859_512_000
     let options = areVersions ? ["--times", "mtime"] : []
     let folder = folder
+    // The producer goes on until enough has been collected: a slow machine sees few versions.
+    let isEnough = Atomic(false)
+    let written = Atomic(0)
     let producer = Thread {
-      for round in 0..<rounds {
+      for round in 0..<10 * least where round < least || !isEnough.load(ordering: .relaxed) {
         for kiosk in 0..<20 {
           let path =
             folder + "/kiosk-\(kiosk)/" + (areVersions ? "snapshot" : "\(startMs + Int64(round) * 200)") + ".jpg"
@@ -186,6 +190,7 @@ import Testing
           try? Data(Self.jpeg("\(kiosk) \(round)")).write(to: URL(fileURLWithPath: path + ".part"))
           rename(path + ".part", path)
         }
+        written.store(round + 1, ordering: .sequentiallyConsistent)
         usleep(100_000)
       }
     }
@@ -196,7 +201,10 @@ import Testing
       usleep(UInt32(random.int(50_000...900_000)))
       collector.signal(SIGKILL)
       _ = try collector.wait()
+      let taken = try batches().reduce(0) { $0 + $1.frames.count }
+      isEnough.store(!areVersions || taken > 20 * 5, ordering: .relaxed)
     }
+    let rounds = written.load(ordering: .sequentiallyConsistent)
     let newest = (0..<20).map { Self.jpeg("\($0) \(rounds - 1)") }
     var said = ""
     // Two scans find a file; a slow machine may need several runs.
