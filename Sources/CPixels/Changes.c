@@ -111,3 +111,21 @@ size_t cpx_changed_blocks(const struct cpx_planes *first, const struct cpx_plane
   }
   return count;
 }
+
+void cpx_block_differences(
+    const uint8_t *first, size_t first_stride, const uint8_t *second, size_t second_stride, size_t width, size_t height,
+    size_t side, uint32_t *sums) {
+  size_t columns = (width + side - 1) / side;
+  for (size_t row = 0; row < height; row += 1) {
+    const uint8_t *one = first + row * first_stride, *other = second + row * second_stride;
+    for (size_t block = 0; block < columns; block += 1) {
+      size_t from = block * side, to = from + side < width ? from + side : width;
+      uint32_t sum = 0;
+      for (size_t column = from; column < to; column += 1) {
+        int difference = one[column] - other[column];
+        sum += (uint32_t)(difference < 0 ? -difference : difference);
+      }
+      sums[row / side * columns + block] += sum;
+    }
+  }
+}
