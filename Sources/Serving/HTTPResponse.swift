@@ -25,6 +25,7 @@ package struct HTTPResponse {
     case gif = "image/gif"
     case webp = "image/webp"
     case json = "application/json"
+    case jsonLines = "application/jsonl"
     case problem = "application/problem+json"
     case text = "text/plain; charset=utf-8"
     case metrics = "text/plain; version=0.0.4; charset=utf-8"

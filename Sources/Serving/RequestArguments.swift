@@ -26,6 +26,40 @@ extension HTTPRequest {
     return side
   }
 
+  /// The maximum of the longer side of a picture; nil if the request names none.
+  func pictureSide() throws(BadArguments) -> Int? { try number("max-side", in: PictureChoice.sides) }
+
+  /// The pictures that a request chooses with `changed-only`, `min-change`, `max`, `max-tokens` and `max-side`.
+  func pictureChoice() throws(BadArguments) -> PictureChoice {
+    var choice = PictureChoice()
+    if let text = argument("changed-only") {
+      guard ["", "1", "true", "0", "false"].contains(text) else {
+        throw BadArguments(description: "changed-only, as in ?changed-only=true, is true or false")
+      }
+      choice.changedOnly = !["0", "false"].contains(text)
+    }
+    if let text = argument("min-change") {
+      guard let percentage = Double(text), PictureChoice.isPercentage(percentage) else {
+        throw BadArguments(description: "min-change, as in ?min-change=5, is a percentage above 0, up to 100")
+      }
+      choice.minChange = percentage
+    }
+    choice.max = try number("max", in: 1...PictureChoice.servedPictures)
+    choice.maxTokens = try number("max-tokens", in: 1...1_000_000_000)
+    choice.maxSide = try pictureSide()
+    return choice
+  }
+
+  private func number(_ name: String, in range: ClosedRange<Int>) throws(BadArguments) -> Int? {
+    guard let text = argument(name) else { return nil }
+    guard let number = Int(text), range.contains(number) else {
+      throw BadArguments(
+        description:
+          "\(name), as in ?\(name)=\(range.lowerBound), is a number from \(range.lowerBound) to \(range.upperBound)")
+    }
+    return number
+  }
+
   private func optionalInstant(_ name: String) throws(BadArguments) -> SessionInstant? {
     (argument(name) ?? "").isEmpty ? nil : try instant(name)
   }

@@ -88,6 +88,7 @@ package final class SessionRoutes: Sendable {
     },
     Route(ofPlayback: "iframes.m3u8") { try $0.playlist("iframes.m3u8", of: $1, $2) },
     Route(ofPlayback: "multivariant.m3u8") { try $0.playlist("multivariant.m3u8", of: $1, $2) },
+    Route(ofPlayback: "pictures.jsonl") { try $0.pictures(of: $1, $2) },
     Route(ofPlayback: "session.mp4") { try $0.film(of: $1, as: nil, $2) },
     Route(ofPlayback: "session.gif") { try $0.film(of: $1, as: .gif, $2) },
     Route(ofPlayback: "session.webp") { try $0.film(of: $1, as: .webp, $2) },
@@ -181,10 +182,11 @@ package final class SessionRoutes: Sendable {
   /// The picture on screen at the instant `t`.
   private func frame(of session: SessionID, as format: ImageFormat, _ request: HTTPRequest) throws -> HTTPResponse {
     try onScreen(of: session) {
+      let maxSide = try request.pictureSide()
       guard let frame = try catalog.frame(of: session, at: request.instant("t")) else { return nil }
-      let tag = frame.tag
+      let tag = frame.tag + (maxSide.map { "-\($0)" } ?? "")
       // Do not decode the picture for a client that has it.
-      let image = request.has(tag) ? [] : try frameSemaphore.pass { try frame.image(as: format) }
+      let image = request.has(tag) ? [] : try frameSemaphore.pass { try frame.image(as: format, maxSide: maxSide) }
       return HTTPResponse(format == .png ? .png : .jpeg, image, tag: tag)
     }
   }
@@ -197,6 +199,26 @@ package final class SessionRoutes: Sendable {
       return .failure(400, "\(bad)")
     } catch let nothing as NothingOnScreen {
       return .failure(404, "\(nothing)", nothing.members)
+    }
+  }
+
+  /// The pictures that matter, one a line. Nothing of them is kept.
+  private func pictures(of playback: SessionPlayback, _ request: HTTPRequest) throws -> HTTPResponse {
+    do {
+      let (clip, choice) = (try request.clip(), try request.pictureChoice())
+      let range = try playback.range(of: clip)
+      let tag = "\(playback.digest)-pictures-\(range.lowerBound)-\(range.upperBound)-\(choice.tag)"
+      if request.has(tag) { return HTTPResponse(.jsonLines, [], tag: tag) }
+      let lines = try semaphore.pass {
+        try playback.pictures(of: clip, choice) { if request.isAbandoned() { throw ClientGone() } }
+      }
+      return HTTPResponse(.jsonLines, lines, tag: tag)
+    } catch let bad as BadArguments {
+      return .failure(400, "\(bad)")
+    } catch let tooMany as TooManyTokens {
+      return .failure(400, "\(tooMany)")
+    } catch let bad as BadClip {
+      return .failure(bad.fault == .empty ? 400 : 404, "\(bad)")
     }
   }
 

@@ -27,7 +27,7 @@ import Testing
     "enqueue": capture.union(remote).union(["spool", "limit"]),
     "collect": capture.union(log).union(["spool", "every", "idle", "keep", "recursive", "session-every"]),
     "stitch": sandbox.union(["gaps"]),
-    "frame": sandbox,
+    "frame": sandbox, "pictures": sandbox,
     "sheet": sandbox.union(["columns", "width"]),
     "verify": sandbox,
     "reencode": sandbox.union(["output", "quality", "max-side", "jobs"]),

@@ -72,6 +72,21 @@ import Testing
     #expect(decoded.together == 3 + 1 + 1)
   }
 
+  /// A picture with a cached key frame is decoded only for the number of blocks in which it and the next one differ.
+  @Test func cachedPictureHasTheSameChangedBlocks() throws {
+    let pictures = Array(repeating: 0, count: 5) + Array(repeating: 1, count: 5)
+    let batches = [
+      try batch("s@1", pictures, startMs: 1_767_859_512_000), try batch("s@2", pictures, startMs: 1_767_859_522_000),
+    ]
+    let decoded = try decoded(batches)
+    #expect(decoded.together == 4 && decoded.apart == 4)
+    let frames = try [1_767_859_522_000, 1_767_859_527_000].map {
+      try SegmentManifestJSON(scratch.path("together/s/segment-\($0).json")).frames[0].object?["changedBlocks"]?.integer
+    }
+    #expect(frames[0] == nil)
+    #expect(try #require(frames[1]) > 0)
+  }
+
   @Test func sameFileOfAnotherSessionIsDecodedAgain() throws {
     let batches = [
       try batch("one@1", [0, 1], startMs: 1_767_859_512_000), try batch("two@1", [1, 2], startMs: 1_767_859_514_000),

@@ -136,13 +136,6 @@ import Testing
 }
 
 extension PublishedSegment {
-  fileprivate func showing(_ frames: [Frame]) -> PublishedSegment {
-    PublishedSegment(
-      batch: batch, batchDigest: batchDigest, part: part, parts: parts, startMs: startMs, endMs: endMs, width: width,
-      height: height, codedWidth: codedWidth, codedHeight: codedHeight, bytes: bytes, sha256: sha256, samples: samples,
-      frames: frames, intervalMs: intervalMs, gapAfterMs: gapAfterMs, isFinal: isFinal, encoder: encoder)
-  }
-
   fileprivate func sized(_ width: Int, _ height: Int) -> PublishedSegment {
     PublishedSegment(
       batch: batch, batchDigest: batchDigest, part: part, parts: parts, startMs: startMs, endMs: endMs, width: width,

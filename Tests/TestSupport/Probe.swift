@@ -115,6 +115,7 @@ public struct PublishedSession {
       public let source: String
       public let status: String
       public let note: String?
+      public let changedBlocks: Int?
     }
     public struct Refused: Decodable, Equatable {
       public let source: String

@@ -14,4 +14,12 @@ extension PublishedSegment {
         Frame(timeMs: startMs, holdMs: (endMs - startMs) / Int64(captured.count), isCaptured: $0)
       }, intervalMs: intervalMs, gapAfterMs: gapAfterMs, isFinal: final, encoder: .null)
   }
+
+  /// Returns the segment with other frames.
+  package func showing(_ frames: [Frame]) -> PublishedSegment {
+    PublishedSegment(
+      batch: batch, batchDigest: batchDigest, part: part, parts: parts, startMs: startMs, endMs: endMs, width: width,
+      height: height, codedWidth: codedWidth, codedHeight: codedHeight, bytes: bytes, sha256: sha256, samples: samples,
+      frames: frames, intervalMs: intervalMs, gapAfterMs: gapAfterMs, isFinal: isFinal, encoder: encoder)
+  }
 }

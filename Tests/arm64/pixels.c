@@ -48,6 +48,27 @@ static void subsample(void) {
   for (size_t plane = 0; plane < 2; plane += 1) put(chroma[plane], (width + 1) / 2);
 }
 
+// Two pictures with few differences, in every width.
+static void changes(void) {
+  enum { STRIDE = WIDEST + 4, HIGHEST = 40 };
+  static uint8_t planes[2][3][STRIDE * HIGHEST], changed[(WIDEST / 16 + 1) * (HIGHEST / 16 + 1)];
+  struct cpx_planes pictures[2];
+  size_t width = 2 + 2 * number(WIDEST / 2 - 1), height = 2 + 2 * number(HIGHEST / 2 - 1);
+  for (size_t picture = 0; picture < 2; picture += 1) {
+    pictures[picture].width = width, pictures[picture].height = height;
+    for (size_t plane = 0; plane < 3; plane += 1) {
+      pictures[picture].samples[plane] = planes[picture][plane];
+      pictures[picture].strides[plane] = STRIDE;
+    }
+  }
+  fill(planes[0][0], sizeof planes[0]);
+  memcpy(planes[1], planes[0], sizeof planes[0]);
+  for (uint32_t count = number(8); count > 0; count -= 1) planes[1][number(3)][number(STRIDE * HIGHEST)] ^= (uint8_t)number(256);
+  uint32_t count = (uint32_t)cpx_changed_blocks(&pictures[0], &pictures[1], changed);
+  put(&count, sizeof count);
+  put(changed, (width + 15) / 16 * ((height + 15) / 16));
+}
+
 static void flatten(void) {
   static uint8_t rgba[4 * WIDEST], rgb[3 * WIDEST];
   size_t width = 1 + number(WIDEST);
@@ -92,6 +113,7 @@ int main(int count, char **words) {
     unfilter();
     subsample();
     flatten();
+    changes();
     to_srgb();
   }
   return fflush(stdout) == 0 ? 0 : 74;

@@ -29,3 +29,20 @@ void cpx_flatten(const uint8_t *rgba, size_t width, const uint8_t colour[3], uin
 void cpx_to_srgb(
     const uint8_t *from, size_t width, size_t channels, bool is_wide, const float *light, const float matrix[9],
     const float *weights, const uint8_t *codes, uint8_t *to);
+
+// The planes of a picture in 4:2:0: Y, Cb, Cr. The sides are those of Y, in pixels, and even.
+struct cpx_planes {
+  const uint8_t *samples[3];
+  // Bytes from row to row.
+  size_t strides[3];
+  size_t width, height;
+};
+
+// Counts the blocks of 16 by 16 pixels, with their 8 by 8 samples of each chroma plane, in which two pictures of one size differ.
+// Blocks at the right and lower edge may be smaller. `changed` has a byte for each block, row by row, that becomes 1 or 0.
+size_t cpx_changed_blocks(const struct cpx_planes *first, const struct cpx_planes *second, uint8_t *changed);
+
+// Adds to the sum of each block, row by row, how far the samples of two planes are apart. A block has `side` by `side` samples.
+void cpx_block_differences(
+    const uint8_t *first, size_t first_stride, const uint8_t *second, size_t second_stride, size_t width, size_t height,
+    size_t side, uint32_t *sums);

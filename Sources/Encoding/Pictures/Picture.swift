@@ -94,7 +94,7 @@ package final class Picture {
     return size == own ? self : try Picture(adopting: converter.scaled(coded: buffer, visible: own, to: size))
   }
 
-  private var planes: [(start: UnsafeMutablePointer<UInt8>, stride: Int)] { unsafe (0..<3).map(buffer.plane) }
+  var planes: [(start: UnsafeMutablePointer<UInt8>, stride: Int)] { unsafe (0..<3).map(buffer.plane) }
 
   /// Passes the frame to a call that keeps its own reference.
   func withFrame<R>(

@@ -129,7 +129,9 @@ package final class PictureConverter {
 
 extension PixelSize {
   /// The size of pictures that are scaled to a maximum length of their sides; nil for any length.
-  func fitted(maxSide: Int?) -> PixelSize { maxSide.map { fitted(into: PixelSize(width: $0, height: $0)) } ?? self }
+  package func fitted(maxSide: Int?) -> PixelSize {
+    maxSide.map { fitted(into: PixelSize(width: $0, height: $0)) } ?? self
+  }
 }
 
 /// How YUV is made of RGB.

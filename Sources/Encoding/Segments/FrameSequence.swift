@@ -58,13 +58,16 @@ package struct FrameSequence {
     }
     let picture: SourceFrame
     var notes: [String]
+    let changedBlocks: Int?
     do {
-      (picture, notes) = try decoder.decode(frame, images, identity)
+      (picture, notes, changedBlocks) = try decoder.decode(frame, images, identity)
     } catch let refusal as RefusedPicture {
       sink.refuse(RefusedFrame(source: frame.source, undecoded: refusal.refusal))
       return
     }
-    let capture = Capture(source: frame.source, timeMs: frame.timeMs, width: picture.width, height: picture.height)
+    let capture = Capture(
+      source: frame.source, timeMs: frame.timeMs, width: picture.width, height: picture.height,
+      changedBlocks: changedBlocks)
     let holds = timeline.append(capture)
     if let shown {
       let nextDiffers = picture !== shown.picture && picture.differsFromPrevious
@@ -133,18 +136,20 @@ private struct FrameDecoder {
   /// The frame that was decoded last. One that is not decoded keeps its files, and its decoder.
   var last: LastFrame? { previous.flatMap { $0.picture.isDecoded ? $0 : nil } }
 
+  /// - Returns: the picture, its notes, and the number of its blocks that differ from the picture before; nil for the first one of
+  ///   the batch and after another size.
   /// - Throws: ``RefusedPicture`` if the frame is at fault.
   mutating func decode(
     _ frame: Frame, _ images: [FrameFile], _ identity: String
-  ) throws -> (SourceFrame, notes: [String]) {
-    defer { isFirst = false }
+  ) throws -> (SourceFrame, notes: [String], changedBlocks: Int?) {
     if let previous, previous.identity == identity {
+      defer { isFirst = false }
       if isFirst {
         previous.picture.differsFromPrevious = false
       } else {
         unchanged += 1
       }
-      return (previous.picture, previous.notes)
+      return (previous.picture, previous.notes, isFirst ? nil : 0)
     }
     // Now its memory can be used again.
     if isFirst { previous = nil }
@@ -158,9 +163,10 @@ private struct FrameDecoder {
     }
     var picture = try picture(from: files, frame, identity)
     let notes = picture.notes
-    // Another file may have the same pixels.
-    if let previous, previous.picture.isDecoded, picture.isDecoded {
-      if try previous.picture.looksLike(picture) {
+    // Another file may have the same pixels. The first frame of a batch has none before it.
+    let changedBlocks = try previous.flatMap { try picture.changedBlocks(since: $0.picture) }
+    if let previous {
+      if changedBlocks == 0 {
         picture = previous.picture
         unchanged += 1
       } else {
@@ -168,7 +174,8 @@ private struct FrameDecoder {
       }
     }
     previous = LastFrame(identity: identity, picture: picture, notes: notes)
-    return (picture, notes)
+    isFirst = false
+    return (picture, notes, changedBlocks)
   }
 
   /// Caches the key frame of a picture when a segment has closed that shows only this picture.

@@ -13,6 +13,21 @@ package struct PublishedSegment: Sendable, Equatable {
     package let timeMs: Int64
     package let holdMs: Int64
     package let isCaptured: Bool
+    /// The number of blocks in which its picture differs from the captured one before it in its batch: 0 for a continued frame,
+    /// nil if that is unknown.
+    package let changedBlocks: Int?
+
+    package init(timeMs: Int64, holdMs: Int64, isCaptured: Bool, changedBlocks: Int? = nil) {
+      self.timeMs = timeMs
+      self.holdMs = holdMs
+      self.isCaptured = isCaptured
+      self.changedBlocks = changedBlocks
+    }
+
+    /// Whether it has the same instants. Segments of earlier versions tell no changed blocks.
+    fileprivate func isShown(like other: Frame) -> Bool {
+      (timeMs, holdMs, isCaptured) == (other.timeMs, other.holdMs, other.isCaptured)
+    }
   }
 
   /// The name of the segment's batch.
@@ -50,7 +65,8 @@ package struct PublishedSegment: Sendable, Equatable {
 
   /// Whether it shows the same frames for the same times.
   package func isCutLike(_ other: PublishedSegment) -> Bool {
-    startMs == other.startMs && endMs == other.endMs && parts == other.parts && frames == other.frames
+    startMs == other.startMs && endMs == other.endMs && parts == other.parts && frames.count == other.frames.count
+      && zip(frames, other.frames).allSatisfy { $0.isShown(like: $1) }
   }
 
   /// Whether another program has coded it. Then it has that program's key frames.
@@ -90,7 +106,11 @@ extension PublishedSegment {
       batch: batch.name, batchDigest: digest, part: part, parts: parts, startMs: first.startMs, endMs: last.endMs,
       width: first.capture.width, height: first.capture.height, codedWidth: codedWidth, codedHeight: codedHeight,
       bytes: bytes, sha256: sha256, samples: samples,
-      frames: holds.map { Frame(timeMs: $0.capture.timeMs, holdMs: $0.holdMs, isCaptured: $0.status == .captured) },
+      frames: holds.map {
+        Frame(
+          timeMs: $0.capture.timeMs, holdMs: $0.holdMs, isCaptured: $0.status == .captured,
+          changedBlocks: $0.changedBlocks)
+      },
       intervalMs: batch.intervalMs, gapAfterMs: last.closingGapMs ?? 0, isFinal: batch.isFinal && part == parts,
       encoder: encoder)
   }
@@ -120,6 +140,7 @@ extension PublishedSegment {
     bytes = try count("bytes")
     sha256 = try json.required("sha256", .string)
     samples = try count("samples", from: 1, upTo: 1 << 30)
+    let blocks = ChangedBlocks.total(width: width, height: height)
     var heldMs: Int64 = 0
     frames = try json.required("frames", .array).map { (frame) throws(JSONError) in
       let holdMs = try frame.required("holdMs", .integer)
@@ -127,9 +148,14 @@ extension PublishedSegment {
       heldMs += holdMs
       let timeMs = try frame.required("timeMs", .integer)
       guard (0...(1 << 42)).contains(timeMs) else { throw JSONError("timeMs: out of range") }
-      return Frame(
-        timeMs: timeMs, holdMs: holdMs,
-        isCaptured: try frame.required("status", .string) == FrameHold.Status.captured.rawValue)
+      let isCaptured = try frame.required("status", .string) == FrameHold.Status.captured.rawValue
+      let changed = try frame.object?[ChangedBlocks.key].map { (value) throws(JSONError) in
+        guard let count = value.integer, (0...Int64(blocks)).contains(count) else {
+          throw JSONError("\(ChangedBlocks.key): not a number of blocks")
+        }
+        return Int(count)
+      }
+      return Frame(timeMs: timeMs, holdMs: holdMs, isCaptured: isCaptured, changedBlocks: changed)
     }
     intervalMs = Int64(try count("intervalMs"))
     gapAfterMs = Int64(try count("gapAfterMs"))

@@ -39,6 +39,12 @@ package final class SourceFrame {
     return picture
   }
 
+  /// Returns the number of its blocks that differ from those of another frame; nil if that has another size.
+  func changedBlocks(since other: SourceFrame) throws -> Int? {
+    guard (width, height) == (other.width, other.height) else { return nil }
+    return try ChangedBlocks.count(in: picture(), since: other.picture())
+  }
+
   /// Whether it shows the same pixels.
   package func looksLike(_ other: SourceFrame) throws -> Bool {
     if self === other || identity != nil && identity == other.identity { return true }

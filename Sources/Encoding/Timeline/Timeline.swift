@@ -12,12 +12,15 @@ package struct Capture: Sendable, Equatable {
   /// The picture as captured, in pixels.
   package let width: Int
   package let height: Int
+  /// The number of its blocks that differ from the captured picture before it in its batch; nil if that is unknown.
+  package let changedBlocks: Int?
 
-  package init(source: String, timeMs: Int64, width: Int, height: Int) {
+  package init(source: String, timeMs: Int64, width: Int, height: Int, changedBlocks: Int? = nil) {
     self.source = source
     self.timeMs = timeMs
     self.width = width
     self.height = height
+    self.changedBlocks = changedBlocks
   }
 }
 
@@ -52,6 +55,9 @@ package struct FrameHold: Sendable, Equatable {
   }
 
   package var endMs: Int64 { startMs + holdMs }
+
+  /// The number of blocks in which its picture differs from the one before it in its batch. A continued picture is the one before.
+  package var changedBlocks: Int? { status == .continued ? 0 : capture.changedBlocks }
 }
 
 /// The rules of holds, gaps and cuts, applied to one batch.

@@ -102,6 +102,7 @@ package struct SegmentManifest {
       "timeMs": .number(hold.capture.timeMs), "holdMs": .number(hold.holdMs), "source": .string(hold.capture.source),
       "status": .string(hold.status.rawValue),
     ]
+    members[ChangedBlocks.key] = hold.changedBlocks.map { .number($0) }
     members["note"] = staged.notes[hold.capture.timeMs].map { .string($0) }
     return .object(members)
   }

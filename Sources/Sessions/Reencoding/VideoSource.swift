@@ -88,7 +88,9 @@ struct SessionSource: VideoSource {
     let order = SegmentOrder(
       holds: try holds(segment, json, sampleStarts: starts.dropLast()), quarterTurns: 0, refused: [],
       manifest: { staged in
-        json.setting([
+        let size = (staged.holds[0].capture.width, staged.holds[0].capture.height)
+        let source = size == (segment.width, segment.height) ? json : Self.withoutChangedBlocks(json)
+        return source.setting([
           "width": .number(staged.holds[0].capture.width), "height": .number(staged.holds[0].capture.height),
           "codedWidth": .number(staged.codedWidth), "codedHeight": .number(staged.codedHeight),
           "codec": .string(staged.codec), "bytes": .number(staged.size), "sha256": .string(staged.sha256),
@@ -101,6 +103,16 @@ struct SessionSource: VideoSource {
         cancellation: cancellation
       ) { try body([order], $0) }
     }
+  }
+
+  /// Returns a manifest for pictures of another size, which have other blocks. Continued frames change in none.
+  private static func withoutChangedBlocks(_ manifest: JSONValue) -> JSONValue {
+    let frames = (manifest.object?["frames"]?.array ?? []).map { frame -> JSONValue in
+      guard var members = frame.object, members[ChangedBlocks.key]?.integer != 0 else { return frame }
+      members[ChangedBlocks.key] = nil
+      return .object(members)
+    }
+    return manifest.setting(["frames": .array(frames)])
   }
 
   /// Returns the frames of the manifest with their existing sample starts.

@@ -18,6 +18,19 @@ private let pngEffort: Int32 = 1
 /// The best quality of mjpeg but one: from there on files grow, and nobody sees a difference.
 private let jpegScale: Int32 = 2
 
+extension ImageFormat {
+  /// The ending of its files' names.
+  var ending: String { self == .png ? "png" : "jpg" }
+
+  /// - Parameter picture: RGB for a PNG, the planes of the film for a JPEG.
+  func image(of picture: FrameBuffer) throws(FFmpegError) -> [UInt8] {
+    switch self {
+    case .png: try ImageFile.png(picture, effort: pngEffort)
+    case .jpeg: try ImageFile.jpeg(picture, scale: jpegScale)
+    }
+  }
+}
+
 extension SegmentVideos {
   /// Returns a frame's picture as an image.
   ///
@@ -30,9 +43,6 @@ extension SegmentVideos {
   ) throws -> [UInt8] {
     let pictures = try SegmentPictures(reader, isRGB: format == .png).pictures(
       of: segment, bytes: try video(of: segment), frames: [frame], fitting: box)
-    switch format {
-    case .png: return try ImageFile.png(pictures[0], effort: pngEffort)
-    case .jpeg: return try ImageFile.jpeg(pictures[0], scale: jpegScale)
-    }
+    return try format.image(of: pictures[0])
   }
 }

@@ -181,7 +181,7 @@ public enum Stitching {
   /// Returns a path without links, which must not be in a published session.
   ///
   /// - Parameter directory: returns the directory that the files are written into.
-  private static func target(_ path: String, in directory: (String) -> String) throws -> String {
+  static func target(_ path: String, in directory: (String) -> String) throws -> String {
     let resolved = DurableFile.resolved(path)
     var parent = DurableFile.resolved(directory(resolved))
     if ViewList.all.compactMap(\.directory).contains(lastComponent(of: parent)) {

@@ -56,9 +56,10 @@ package struct SessionFrame: Sendable {
 
   /// Decodes the picture and encodes it as an image: PNG has the decoded colours, JPEG is close to them.
   ///
+  /// - Parameter maxSide: the maximum of the longer side, in pixels; nil for the captured size.
   /// - Throws: ``BadSession`` if the video is missing, damaged, or not the one that the manifest describes.
-  package func image(as format: ImageFormat) throws -> [UInt8] {
-    try directory.image(of: shown, as: format)
+  package func image(as format: ImageFormat, maxSide: Int? = nil) throws -> [UInt8] {
+    try directory.image(of: shown, as: format, maxSide: maxSide)
   }
 
   /// Decodes the picture and returns it as a JPEG that fits 320 × 320 pixels.
@@ -92,9 +93,11 @@ package struct SessionFrame: Sendable {
 }
 
 extension SessionDirectory {
-  /// Returns a frame's picture as an image of its captured size.
-  func image(of shown: ShownFrame, as format: ImageFormat) throws -> [UInt8] {
-    let size = PixelSize(width: shown.segment.width, height: shown.segment.height)
+  /// Returns a frame's picture as an image.
+  ///
+  /// - Parameter maxSide: the maximum of the longer side, in pixels; nil for the captured size.
+  func image(of shown: ShownFrame, as format: ImageFormat, maxSide: Int? = nil) throws -> [UInt8] {
+    let size = shown.segment.size.fitted(maxSide: maxSide)
     return try image(of: shown.segment, frame: shown.index, fitting: size, as: format)
   }
 }

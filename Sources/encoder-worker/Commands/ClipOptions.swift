@@ -18,17 +18,19 @@ struct ClipOptions: ParsableArguments {
   var isEmpty: Bool { from == nil && toTime == nil && speed == nil }
 
   func clip() throws -> Clip {
-    func instant(_ option: String, _ text: String?) throws -> SessionInstant? {
-      guard let text else { return nil }
-      guard let instant = SessionInstant(text) else {
-        throw ValidationError("\(option) '\(text)': \(SessionInstant.fault(of: text))")
-      }
-      return instant
-    }
     guard let speed = FilmSpeed(speed ?? "1") else {
       throw ValidationError("--speed '\(speed ?? "")': it is \(FilmSpeed.rule)")
     }
-    return Clip(from: try instant("--from", from), to: try instant("--to-time", toTime), speed: speed)
+    return Clip(from: try Self.instant("--from", from), to: try Self.instant("--to-time", toTime), speed: speed)
+  }
+
+  /// - Throws: wrong usage if the value of an option is no instant.
+  static func instant(_ option: String, _ text: String?) throws -> SessionInstant? {
+    guard let text else { return nil }
+    guard let instant = SessionInstant(text) else {
+      throw ValidationError("\(option) '\(text)': \(SessionInstant.fault(of: text))")
+    }
+    return instant
   }
 
   /// - Throws: wrong usage if the path of a film is meant as its end.
