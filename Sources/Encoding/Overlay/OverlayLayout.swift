@@ -117,10 +117,11 @@ private struct Grid: Equatable {
   /// Returns a text that fits into a row: its beginning, if it is longer; nil if not even that fits.
   func shortened(_ text: [UInt8]) -> [UInt8]? {
     if fits(text.count) { return text }
-    let most = (room / scale - 1) / BitmapFont.advance
-    guard most >= Self.fewestLetters, text.count > most else { return nil }
-    let count = fits(most) ? most : most - 1
-    return text.prefix(count - 3) + Array("...".utf8)
+    var most = (room / scale - 1) / BitmapFont.advance
+    // The width of a box is even.
+    if !fits(most) { most -= 1 }
+    guard most >= Self.fewestLetters else { return nil }
+    return text.prefix(most - 3) + Array("...".utf8)
   }
 
   private static func even(_ length: Int) -> Int { length + length % 2 }

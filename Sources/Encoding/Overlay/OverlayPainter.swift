@@ -26,13 +26,12 @@ extension Picture {
     let chroma = SheetArea(
       x: box.area.x / 2, y: box.area.y / 2, width: box.area.width / 2, height: box.area.height / 2)
     for plane in 1...2 { fill(chroma, plane, neutral, on: picture) }
-    let (scale, origin) = (box.scale, box.origin)
+    let (width, height) = (BitmapFont.columns * box.scale, BitmapFont.rows * box.scale)
     for (index, letter) in box.text.enumerated() {
-      let left = origin.x + index * BitmapFont.advance * scale
-      for row in 0..<BitmapFont.rows {
-        for column in 0..<BitmapFont.columns where BitmapFont.isSet(letter, column: column, row: row) {
-          let dot = SheetArea(x: left + column * scale, y: origin.y + row * scale, width: scale, height: scale)
-          fill(dot, 0, white, on: picture)
+      let left = box.origin.x + index * BitmapFont.advance * box.scale
+      for y in 0..<height {
+        for x in 0..<width where BitmapFont.isSet(letter, enlarged: box.scale, x: x, y: y) {
+          fill(SheetArea(x: left + x, y: box.origin.y + y, width: 1, height: 1), 0, white, on: picture)
         }
       }
     }
