@@ -104,11 +104,13 @@ struct CollectDraft {
     let intervalMs =
       options.intervalMs ?? (known.count > 1 ? Batch.nominalInterval(of: known) : plan.intervalMs ?? 1_000)
     let endMs = plan.nextMs.map { max($0, last + 1) } ?? last + intervalMs
-    return Batch(
+    var batch = Batch(
       name: name, session: session, intervalMs: intervalMs, endMs: endMs,
       capture: frames[0].capture, isFinal: plan.isFinal,
       frames: frames.map { Frame(source: names[$0], path: names[$0], timeMs: $0.timeMs) }, refused: [],
       warnings: [], metadata: .object([:]))
+    batch.timeZone = options.timeZone?.description
+    return batch
   }
 }
 

@@ -105,6 +105,8 @@ package struct Batch: Sendable {
   package let metadata: JSONValue
   /// The pointer events.
   package let pointers: PointerTrack
+  /// The name of the zone in which the producer tells times; nil if none is stated. It changes neither the times nor the digest.
+  package var timeZone: String?
   /// The step of the producer's trace. It changes neither the bytes nor the digest of the batch.
   package internal(set) var traceParent: TraceParent?
   /// The folder of loose pictures that the batch is a part of, or all of; nil for a batch that cannot grow.

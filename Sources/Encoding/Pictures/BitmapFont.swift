@@ -1,5 +1,5 @@
-/// The letters of a contact sheet, our own design: 5 × 7 pixels, and two rows below the line. Other characters than ASCII are shown
-/// as question marks.
+/// The letters of contact sheets and overlays, our own design: 5 × 7 pixels, and two rows below the line. Other characters than ASCII are
+/// shown as question marks. Text recognition reads a zero with a stroke as another digit: ours is plain, and narrower than the O.
 package enum BitmapFont {
   /// The distance from one letter to the next, and from one line to the next, in pixels.
   package static let advance = 6
@@ -16,6 +16,29 @@ package enum BitmapFont {
     return line[glyph % lettersPerLine * (columns + 1) + column] == UInt8(ascii: "#")
   }
 
+  /// Whether a pixel of an enlarged letter is black: as ``isSet(_:column:row:)``, with corners cut and filled in, so that a slanted line
+  /// has no steps.
+  ///
+  /// - Parameters:
+  ///   - scale: the number of pixels for each pixel of the letter.
+  ///   - x: pixels from the left edge of the enlarged letter; `y` those from its upper edge.
+  static func isSet(_ letter: UInt8, enlarged scale: Int, x: Int, y: Int) -> Bool {
+    func pixel(_ column: Int, _ row: Int) -> Bool {
+      (0..<columns).contains(column) && (0..<rows).contains(row) && isSet(letter, column: column, row: row)
+    }
+    let (column, row) = (x / scale, y / scale)
+    let (inX, inY) = (x - column * scale, y - row * scale)
+    // The nearest corner, and the neighbours at it.
+    let (isLeft, isUpper) = (2 * inX < scale, 2 * inY < scale)
+    let distance = (isLeft ? inX : scale - 1 - inX) + (isUpper ? inY : scale - 1 - inY)
+    let beside = pixel(column + (isLeft ? -1 : 1), row)
+    let above = pixel(column, row + (isUpper ? -1 : 1))
+    guard distance < scale / 2, beside == above, pixel(column + (isLeft ? 1 : -1), row) != beside,
+      pixel(column, row + (isUpper ? 1 : -1)) != above
+    else { return pixel(column, row) }
+    return beside
+  }
+
   /// The width of a line of text, without the space after its last letter.
   package static func width(of text: String) -> Int { max(0, text.utf8.count * advance - 1) }
 
@@ -24,13 +47,13 @@ package enum BitmapFont {
   /// The letters from the space to the tilde.
   private static let drawing: [[UInt8]] =
     """
-    ..... ..#.. .#.#. .#.#. ..#.. ##... .##.. ..#.. ...#. .#... ..... ..... ..... ..... ..... ....# .###. ..#.. .###.
-    ..... ..#.. .#.#. .#.#. .#### ##..# #..#. ..#.. ..#.. ..#.. #.#.# ..#.. ..... ..... ..... ....# #...# .##.. #...#
-    ..... ..#.. ..... ##### #.#.. ...#. #.#.. ..... .#... ...#. .###. ..#.. ..... ..... ..... ...#. #..## #.#.. ....#
-    ..... ..#.. ..... .#.#. .###. ..#.. .#... ..... .#... ...#. ##### ##### ..... ##### ..... ..#.. #.#.# ..#.. ..##.
-    ..... ..#.. ..... ##### ..#.# .#... #.#.# ..... .#... ...#. .###. ..#.. ..... ..... ..... .#... ##..# ..#.. .#...
-    ..... ..... ..... .#.#. ####. #..## #..#. ..... ..#.. ..#.. #.#.# ..#.. ..##. ..... .##.. #.... #...# ..#.. #....
-    ..... ..#.. ..... .#.#. ..#.. ...## .##.# ..... ...#. .#... ..... ..... ..##. ..... .##.. #.... .###. ##### #####
+    ..... ..#.. .#.#. .#.#. ..#.. ##... .##.. ..#.. ...#. .#... ..... ..... ..... ..... ..... ....# .##.. ..#.. .###.
+    ..... ..#.. .#.#. .#.#. .#### ##..# #..#. ..#.. ..#.. ..#.. #.#.# ..#.. ..... ..... ..... ....# #..#. .##.. #...#
+    ..... ..#.. ..... ##### #.#.. ...#. #.#.. ..... .#... ...#. .###. ..#.. ..... ..... ..... ...#. #..#. ..#.. ....#
+    ..... ..#.. ..... .#.#. .###. ..#.. .#... ..... .#... ...#. ##### ##### ..... ##### ..... ..#.. #..#. ..#.. ..##.
+    ..... ..#.. ..... ##### ..#.# .#... #.#.# ..... .#... ...#. .###. ..#.. ..... ..... ..... .#... #..#. ..#.. .#...
+    ..... ..... ..... .#.#. ####. #..## #..#. ..... ..#.. ..#.. #.#.# ..#.. ..##. ..... .##.. #.... #..#. ..#.. #....
+    ..... ..#.. ..... .#.#. ..#.. ...## .##.# ..... ...#. .#... ..... ..... ..##. ..... .##.. #.... .##.. .###. #####
     ..... ..... ..... ..... ..... ..... ..... ..... ..... ..... ..... ..... ..#.. ..... ..... ..... ..... ..... .....
     ..... ..... ..... ..... ..... ..... ..... ..... ..... ..... ..... ..... .#... ..... ..... ..... ..... ..... .....
     .###. ...#. ##### ..##. ##### .###. .###. ..... ..... ...#. ..... .#... .###. .###. .###. ####. .###. ####. #####

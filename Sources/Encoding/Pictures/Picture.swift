@@ -10,7 +10,7 @@ package final class Picture {
   /// The size as captured, in pixels.
   package let width: Int
   package let height: Int
-  private let buffer: FrameBuffer
+  let buffer: FrameBuffer
 
   /// The coded size: the same, or one more; the added column or row repeats the edge.
   package var codedWidth: Int { buffer.width }

@@ -30,6 +30,8 @@ package struct BatchDraft {
   /// Warnings for the operator.
   package var warnings: [String] = []
   package var metadata = JSONValue.object([:])
+  /// The name of the zone that the producer states; nil if it states none, or one that this system does not know.
+  package var timeZone: String?
   /// The step of the producer's trace; nil if the recorder does not state it.
   package var traceParent: TraceParent?
   /// In the producer's order.

@@ -70,6 +70,8 @@ struct NativeDraft {
     draft.isFinal = try json.optional("final", .bool)
     draft.grows = try json.optional("grows", .bool) ?? false
     draft.metadata = try metadata(of: json, limits: limits)
+    // The times of a batch without local times do not need the zone.
+    draft.timeZone = json.object?["timeZone"]?.string.flatMap { try? ZoneRules(named: $0) }?.description
     if let value = json.object?[TraceParent.key], value != .null {
       draft.traceParent = value.string.flatMap(TraceParent.init)
       // The pictures matter more than their trace.

@@ -38,6 +38,7 @@ package enum NativeFormat: BatchFormat {
     if statesCapture { members["capture"] = .string(batch.capture.rawValue) }
     if batch.folder != nil { members["grows"] = .bool(true) }
     if batch.metadata != .object([:]) { members["metadata"] = batch.metadata }
+    if let timeZone = batch.timeZone { members["timeZone"] = .string(timeZone) }
     if let trace = batch.traceParent { members[TraceParent.key] = .string(trace.description) }
     return JSONValue.object(members).bytes(pretty: true) + [UInt8(ascii: "\n")]
   }

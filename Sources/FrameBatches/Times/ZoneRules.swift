@@ -15,6 +15,13 @@ package struct ZoneRules: Sendable, Equatable, CustomStringConvertible {
 
   private static let directory = "/usr/share/zoneinfo/"
 
+  package static let utc = ZoneRules()
+
+  /// Whether it is UTC by name; other zones may have its offset at times.
+  package var isUTC: Bool { ["UTC", "Z"].contains(description) }
+
+  private init() { description = "UTC" }
+
   /// A zone of the same offset at all times.
   ///
   /// - Parameter text: `Z`, `UTC`, `+01:00`, `+0100` or `+01`.
@@ -81,6 +88,11 @@ package struct ZoneRules: Sendable, Equatable, CustomStringConvertible {
     guard index > 0 else { return local }
     return max(local, transitions[index - 1] + offsets[index - 1] - 1)
   }
+
+  /// Returns the seconds east of Greenwich at an instant; nil after the end of the transitions.
+  ///
+  /// - Parameter instant: in unix seconds.
+  package func knownOffset(at instant: Int64) -> Int64? { instant < end ? offset(at: instant) : nil }
 
   /// Whether a local time is after the end of the transitions.
   func endsBefore(local: Int64) -> Bool { local - offset(at: local) >= end }

@@ -71,6 +71,7 @@ package struct SegmentManifest {
 
   package var json: JSONValue {
     facts.setting(staged.touches.map { ["touches": $0.json] } ?? [:])
+      .setting(batch.timeZone.map { ["timeZone": .string($0)] } ?? [:])
   }
 
   private var facts: JSONValue {

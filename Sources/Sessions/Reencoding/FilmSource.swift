@@ -5,6 +5,7 @@ import FileSystem
 import FrameBatches
 import Glibc
 import ISOMedia
+import JSON
 
 struct FilmSource: VideoSource {
   private struct Plan {
@@ -76,6 +77,9 @@ struct FilmSource: VideoSource {
 
   func identity(of startMs: Int64) -> String? { source }
 
+  /// A film does not tell whether its pictures have one.
+  func overlay(of startMs: Int64) -> JSONValue? { nil }
+
   private static func segments(in plans: ArraySlice<Plan>) -> Int { plans.reduce(0) { $0 + $1.segments.count } }
 
   func open(
@@ -86,7 +90,7 @@ struct FilmSource: VideoSource {
     let orders = plan.segments.enumerated().map { index, holds in
       SegmentOrder(
         holds: holds, quarterTurns: track.quarterTurns,
-        refused: before + index == 0 ? batch.refused : [],
+        refused: before + index == 0 ? batch.refused : [], original: nil,
         manifest: { [batch, digest] staged in
           SegmentManifest(staged, of: batch, digest: digest, part: before + index + 1, parts: all).json
         })

@@ -15,12 +15,14 @@ package struct ReencodedSession: Sendable, Equatable {
   package let segments: Int
   package let encoded: Int
   package let bytes: Int
+  /// Parts of the overlay that pictures have no room for.
+  package let warnings: [String]
 
   /// One line of JSON.
   package var json: String {
     JSONValue.object([
       "session": .string(session.description), "durationMs": .number(durationMs), "segments": .number(segments),
-      "encoded": .number(encoded), "bytes": .number(bytes),
+      "encoded": .number(encoded), "bytes": .number(bytes), "warnings": .array(warnings.map { .string($0) }),
     ]).line
   }
 }
@@ -30,6 +32,8 @@ package final class Reencoding: Sendable {
     package var quality = Quality.balanced
     /// The maximum side of a picture, in pixels; nil to keep its size.
     package var maxSide: Int?
+    /// The texts to draw into the pictures; nil for none.
+    package var overlay: Overlay?
     /// The session of an MP4, and unix milliseconds of its first picture; nil to read them from its name or the file.
     package var session: SessionID?
     package var startMs: Int64?
@@ -66,6 +70,7 @@ package final class Reencoding: Sendable {
     _ path: String, _ options: Options, staging: () throws -> Staging, cancellation: Cancellation
   ) throws {
     source = try Self.source(path, options, cancellation)
+    if options.overlay != nil { try Self.requireNoOverlay(in: source, path) }
     self.path = path
     self.options = options
     settings = EncoderSettings(options.quality)
@@ -109,6 +114,14 @@ package final class Reencoding: Sendable {
     }
   }
 
+  /// - Throws: ``BadSession`` when pictures have an overlay, over which another one would be drawn.
+  private static func requireNoOverlay(in source: any VideoSource, _ path: String) throws {
+    guard source.pieces.joined().contains(where: { source.overlay(of: $0) != nil }) else { return }
+    throw BadSession(
+      path, "its pictures have an overlay already",
+      advice: "name the session that it was made from, or leave --overlay out")
+  }
+
   /// - Throws: ``BadSession`` when a published manifest has other settings, or another source.
   private func requireSame(_ manifest: JSONValue, at start: Int64) throws {
     let description = try description(of: manifest, at: start)
@@ -141,6 +154,8 @@ package final class Reencoding: Sendable {
     var encoder = settings.json.object ?? [:]
     for key in ["maxHoldMs", "segmentMs"] { encoder[key] = manifest.object?["encoder"]?.object?[key] }
     encoder["maxSide"] = options.maxSide.map { .number($0) }
+    encoder["overlay"] =
+      try options.overlay.map { try $0.json(of: manifest, in: source.session) } ?? source.overlay(of: start)
     let identity = starts.contains(start) ? try source.identity(of: start) : nil
     return ["encoder": .object(encoder), "reencodedFrom": identity.map { .string($0) } ?? .null]
   }
@@ -182,9 +197,12 @@ package final class Reencoding: Sendable {
     _ order: SegmentOrder, _ pictures: any FilmPictures, _ shown: inout SourceFrame?, _ cancellation: Cancellation
   ) throws -> EncodedSegment {
     var writer: SegmentWriter?
-    for placed in order.holds {
+    let overlay = try options.overlay.map { try SegmentOverlay($0, in: source.session, of: order.original) }
+    for (index, placed) in order.holds.enumerated() {
       try cancellation.check()
-      let picture = try picture(of: placed, from: pictures, order.quarterTurns)
+      let captured = try picture(of: placed, from: pictures, order.quarterTurns)
+      // Equal pictures with other texts are no repeats.
+      let picture = try overlay?.drawn(on: captured, of: placed.hold, index: index) ?? captured
       let capture = Capture(
         source: placed.hold.capture.source, timeMs: placed.hold.capture.timeMs, width: picture.width,
         height: picture.height)
@@ -229,7 +247,7 @@ package final class Reencoding: Sendable {
     let session = SessionIndex(session: source.session, segments: segments)
     return ReencodedSession(
       session: source.session, durationMs: session?.durationMs ?? 0, segments: segments.count, encoded: encoded,
-      bytes: session?.bytes ?? 0)
+      bytes: session?.bytes ?? 0, warnings: options.overlay?.omissions(in: segments) ?? [])
   }
 }
 

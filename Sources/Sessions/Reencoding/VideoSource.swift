@@ -23,6 +23,8 @@ struct SegmentOrder {
   let quarterTurns: Int
   /// Pictures of the source that are not shown, listed with this segment.
   let refused: [RefusedFrame]
+  /// The segment that is encoded again, and its manifest; nil for a part of a film.
+  let original: (segment: PublishedSegment, manifest: JSONValue)?
   /// The segment's manifest without the members that ``Reencoding`` sets.
   let manifest: (StagedSegment) -> JSONValue
 
@@ -45,6 +47,9 @@ protocol VideoSource: Sendable {
   /// Returns the identity of the source in the manifest of one of its segments.
   func identity(of startMs: Int64) throws -> String?
 
+  /// Returns the overlay in the pictures of one of its segments, as in the manifest; nil if the source tells of none.
+  func overlay(of startMs: Int64) -> JSONValue?
+
   /// Opens a piece: its segments, and its pictures from the first one on.
   ///
   /// - Parameter cancellation: called while the piece is read.
@@ -57,14 +62,20 @@ protocol VideoSource: Sendable {
 struct SessionSource: VideoSource {
   private let directory: SessionDirectory
   let pieces: [[Int64]]
+  /// The overlays of segments, by their starts.
+  private let overlays: [Int64: JSONValue]
 
   var session: SessionID { directory.session }
   var end: SessionEnd? { get throws { try directory.recordedEnd() } }
 
   init(_ directory: SessionDirectory) throws {
     self.directory = directory
-    pieces = try directory.soundSegments().map { [$0.startMs] }
+    let segments = try directory.soundSegments()
+    pieces = segments.map { [$0.startMs] }
+    overlays = segments.reduce(into: [:]) { $0[$1.startMs] = $1.overlay }
   }
+
+  func overlay(of startMs: Int64) -> JSONValue? { overlays[startMs] }
 
   func identity(of startMs: Int64) throws -> String? {
     try directory.soundManifest(startMs).json.object?["manifestSha256"]?.string
@@ -87,6 +98,7 @@ struct SessionSource: VideoSource {
     }
     let order = SegmentOrder(
       holds: try holds(segment, json, sampleStarts: starts.dropLast()), quarterTurns: 0, refused: [],
+      original: (segment, json),
       manifest: { staged in
         let size = (staged.holds[0].capture.width, staged.holds[0].capture.height)
         let source = size == (segment.width, segment.height) ? json : Self.withoutChangedBlocks(json)

@@ -41,6 +41,7 @@ struct ReencodeCommand: ReportingCommand {
     help: .setting("Number of segments in parallel.", default: "the number of cores", valueName: "n"))
   var jobs: Int?
 
+  @OptionGroup(title: "Overlay") var texts: OverlayOptions
   @OptionGroup var results: ResultOptions
   @OptionGroup var sandbox: SandboxOptions
   @OptionGroup var settings: SettingsOption
@@ -56,6 +57,10 @@ struct ReencodeCommand: ReportingCommand {
     let signals = try TerminationSignals()
     if Reencoding.isSession(source), session != nil || start != nil {
       say("encoder-worker: a published session has its own name and instants: --session and --start are for an MP4")
+      throw ExitCode.validationFailure
+    }
+    if DurableFile.exists(source), !Reencoding.isSession(source), options.overlay?.parts.contains(.events) == true {
+      say("encoder-worker: an MP4 has no pointer events and no notes: --overlay events is for a published session")
       throw ExitCode.validationFailure
     }
     try SessionDirectory.requireOutside(output)
@@ -82,6 +87,7 @@ struct ReencodeCommand: ReportingCommand {
     progress.finish()
     // Publish the finished segments as a session, also after a signal or a failure.
     let result = try work.finish(encoded: done.load(ordering: .relaxed))
+    for warning in result.warnings { say("encoder-worker: \(warning)") }
     if runner.isCancelled {
       say("encoder-worker: stopped; \(count(work.owed - done.load(ordering: .relaxed), "segment")) to go, run it again")
     }
@@ -96,6 +102,7 @@ struct ReencodeCommand: ReportingCommand {
     var options = Reencoding.Options()
     options.quality = quality
     options.maxSide = maxSide
+    options.overlay = try texts.chosen()
     options.session = session.flatMap { SessionID($0) }
     options.startMs = start
     options.decoders = try sandbox.videoDecoders()

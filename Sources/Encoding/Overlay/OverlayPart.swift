@@ -1,0 +1,23 @@
+/// A text that is drawn into the pictures of a session.
+package enum OverlayPart: String, CaseIterable, Sendable {
+  /// When the picture was captured.
+  case clock
+  /// The session's name.
+  case name
+  /// The pointer events while the picture is on screen, and the note on its frame.
+  case events
+}
+
+/// The texts of one picture.
+package struct OverlayTexts: Equatable {
+  /// The forms of the clock, the longest first; empty for no clock.
+  package var clock: [String] = []
+  /// nil for no name.
+  package var name: String?
+  /// nil if nothing happens.
+  package var events: String?
+
+  package init(clock: [String] = [], name: String? = nil, events: String? = nil) {
+    (self.clock, self.name, self.events) = (clock, name, events)
+  }
+}
