@@ -107,6 +107,8 @@ package struct Batch: Sendable {
   package let pointers: PointerTrack
   /// The name of the zone in which the producer tells times; nil if none is stated. It changes neither the times nor the digest.
   package var timeZone: String?
+  /// The pages that it shows, in the order of their times. They change neither the bytes nor the digest of the batch.
+  package internal(set) var pages: [PageView] = []
   /// The step of the producer's trace. It changes neither the bytes nor the digest of the batch.
   package internal(set) var traceParent: TraceParent?
   /// The folder of loose pictures that the batch is a part of, or all of; nil for a batch that cannot grow.

@@ -123,6 +123,7 @@ extension Batch {
       warnings: draft.warnings + order.warnings + (list.warning.map { [$0] } ?? []),
       metadata: draft.metadata, pointers: pointers, traceParent: draft.traceParent, statesCapture: draft.capture != nil)
     timeZone = draft.timeZone ?? options.timeZone?.description
+    pages = draft.pages
     // Events are not divided between batches.
     if isSplit || draft.grows, pointers.events.isEmpty {
       folder = GrowingFolder(shownMs: frames[0].timeMs..<endMs)

@@ -70,8 +70,11 @@ package struct SegmentManifest {
   }
 
   package var json: JSONValue {
-    facts.setting(staged.touches.map { ["touches": $0.json] } ?? [:])
-      .setting(batch.timeZone.map { ["timeZone": .string($0)] } ?? [:])
+    var further: [String: JSONValue] = [:]
+    further["touches"] = staged.touches?.json
+    further["timeZone"] = batch.timeZone.map(JSONValue.string)
+    if !staged.pages.isEmpty { further[SegmentPages.key] = SegmentPages.json(staged.pages, from: segment.startMs) }
+    return facts.setting(further)
   }
 
   private var facts: JSONValue {
