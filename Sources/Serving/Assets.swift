@@ -5,6 +5,7 @@ import Sessions
 enum Assets {
   private static let files: [String: (HTTPResponse.Kind, [UInt8])] = [
     "card.js": (.script, PackageResources.card_js),
+    "changes.js": (.script, PackageResources.changes_js),
     "choice.js": (.script, PackageResources.choice_js),
     "compare.css": (.css, PackageResources.compare_css),
     "compare.html": (.html, PackageResources.compare_html),

@@ -1,5 +1,6 @@
 // The page of a session: timeline, picture, and keyboard shortcuts.
 
+import {changeText} from './changes.js';
 import {Facts} from './facts.js';
 import {Follower} from './follow.js';
 import {Jump, landing} from './jump.js';
@@ -59,7 +60,7 @@ async function start() {
     playback.seek(session.place(ms));
   });
   touches = new Touches($('touch-layer'), session, changed);
-  $('touches').hidden = !touches.exist;
+  offer();
   share = new Share(session, playback, named, say, notify);
   jump = new Jump($('jump'), () => session.startMs + named(), jumpTo);
   listen();
@@ -75,11 +76,17 @@ async function start() {
 /** Shows what has come and gone since the page was loaded. */
 function grow(formerMs) {
   facts.fill();
-  $('touches').hidden = !touches.exist;
+  offer();
   timeline.renew(formerMs);
   notes.refresh();
   playback.renew();
   changed();
+}
+
+/** Shows the controls of what the session has. */
+function offer() {
+  $('touches').hidden = !touches.exist;
+  $('changes').hidden = $('change-key').hidden = !session.hasChanges;
 }
 
 function fail(title, text) {
@@ -187,7 +194,8 @@ function tell(picture) {
   facts.tell(step, ms, playback.segment);
   const where = `frame ${step.index + 1} of ${session.steps.length}`;
   const what = {gap: `in a gap behind ${where}`, missing: `${where}, which cannot be shown`}[picture] ?? where;
-  timeline.valueText = `${what}, ${zoned(session.startMs + ms)}, ${exact(ms)} from the start`;
+  const change = picture === 'gap' ? '' : changeText(step.change);
+  timeline.valueText = `${what}, ${zoned(session.startMs + ms)}, ${exact(ms)} from the start${change && `, ${change}`}`;
 }
 
 let settledMs = -1;
@@ -237,12 +245,22 @@ function jumpTo(unixMs) {
   return text;
 }
 
+/** Goes to the next or the previous big change. Says so if there is none. */
+function goToChange(direction) {
+  const {picture, positionMs, step} = playback;
+  const change = session.changeNear(picture === 'gap' ? positionMs : step.atMs, direction);
+  if (change) return playback.show(change);
+  jump.say(session.hasChanges ? `There is no big change ${direction > 0 ? 'after' : 'before'} this.` : 'The changed areas are not known.');
+}
+
 const commands = {
   play: () => (playback.isPlaying ? playback.pause() : playback.play()),
   previous: () => playback.stepBy(-1),
   next: () => playback.stepBy(1),
   back: () => playback.jumpBy(-jumpMs),
   forward: () => playback.jumpBy(jumpMs),
+  'change-next': () => goToChange(1),
+  'change-previous': () => goToChange(-1),
   first: () => playback.show(session.steps[0]),
   last: () => playback.show(session.steps.at(-1)),
   'zoom-in': () => timeline.zoom(1 / 2, playback.positionMs),
@@ -259,7 +277,9 @@ const commands = {
 };
 
 function listen() {
-  listenForCommands(commands, {c: 'picture', t: 'touches', i: 'part-begin', o: 'part-end', f: 'full'});
+  listenForCommands(commands, {
+    c: 'picture', t: 'touches', i: 'part-begin', o: 'part-end', f: 'full', n: 'change-next', p: 'change-previous',
+  });
   $('download').addEventListener('click', event => share.download(event, 'session.mp4'));
   $('download-part').addEventListener('click', event => {
     share.download(event, part.film($('part-speed').value, $('part-format').value));
