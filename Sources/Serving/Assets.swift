@@ -12,6 +12,7 @@ enum Assets {
     "compare.js": (.script, PackageResources.compare_js),
     "facts.js": (.script, PackageResources.facts_js),
     "favicon.svg": (.svg, PackageResources.favicon_svg),
+    "filmmap.js": (.script, PackageResources.filmmap_js),
     "follow.js": (.script, PackageResources.follow_js),
     "groups.js": (.script, PackageResources.groups_js),
     "jump.js": (.script, PackageResources.jump_js),

@@ -7,6 +7,8 @@ const blockSide = 16;
 const bigShare = 0.05;
 /** Big changes that follow each other sooner than this are one change. */
 const apartMs = 500;
+/** The least height of a peak: a small change stays visible. */
+const leastHeight = 0.1;
 /** A peak of the curve falls to zero within this many pixels. */
 const slope = 3;
 
@@ -41,7 +43,7 @@ export function curve(steps, view, width) {
   for (const {atMs, change, segment} of steps) {
     if (!change || segment.isGone) continue;
     const column = Math.floor(((atMs - view.fromMs) / (view.toMs - view.fromMs)) * width);
-    if (column >= 0 && column < peaks.length) peaks[column] = Math.max(peaks[column], Math.sqrt(change));
+    if (column >= 0 && column < peaks.length) peaks[column] = Math.max(peaks[column], leastHeight, Math.sqrt(change));
   }
   const heights = new Float32Array(peaks.length);
   peaks.forEach((peak, column) => {
@@ -55,11 +57,11 @@ export function curve(steps, view, width) {
   return heights;
 }
 
-/** 12 % changed, 0.4 % changed, nothing changed; nothing where it is not known. */
-export function changeText(change) {
-  if (change === undefined) return '';
-  if (change === 0) return 'nothing changed';
+/** 12 % of the picture, 0.4 % of the picture, nothing. */
+export function areaText(change) {
+  if (change === undefined) return 'not known';
+  if (change === 0) return 'nothing';
   const percent = change * 100;
-  if (percent < 0.1) return 'less than 0.1 % changed';
-  return `${percent < 10 ? percent.toFixed(1) : Math.round(percent)} % changed`;
+  const text = percent < 0.1 ? 'less than 0.1' : percent < 9.95 ? percent.toFixed(1) : Math.round(percent);
+  return `${text} % of the picture`;
 }

@@ -102,9 +102,8 @@ export class SessionMap {
     context.fillStyle = colour;
     context.beginPath();
     context.moveTo(0, bottom);
-    // A small change stays visible.
     curve(this.#seen(this.#session.steps, view), view, width).forEach((share, column) => {
-      context.lineTo(column + 0.5, bottom - (share && Math.max(1.5, share * height)));
+      context.lineTo(column + 0.5, bottom - share * height);
     });
     context.lineTo(width, bottom);
     context.fill();

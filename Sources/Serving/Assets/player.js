@@ -1,6 +1,6 @@
 // The page of a session: timeline, picture, and keyboard shortcuts.
 
-import {changeText} from './changes.js';
+import {areaText} from './changes.js';
 import {Facts} from './facts.js';
 import {Follower} from './follow.js';
 import {Jump, landing} from './jump.js';
@@ -194,8 +194,8 @@ function tell(picture) {
   facts.tell(step, ms, playback.segment);
   const where = `frame ${step.index + 1} of ${session.steps.length}`;
   const what = {gap: `in a gap behind ${where}`, missing: `${where}, which cannot be shown`}[picture] ?? where;
-  const change = picture === 'gap' ? '' : changeText(step.change);
-  timeline.valueText = `${what}, ${zoned(session.startMs + ms)}, ${exact(ms)} from the start${change && `, ${change}`}`;
+  const change = picture === 'gap' || step.change === undefined ? '' : `, changed: ${areaText(step.change)}`;
+  timeline.valueText = `${what}, ${zoned(session.startMs + ms)}, ${exact(ms)} from the start${change}`;
 }
 
 let settledMs = -1;
