@@ -166,6 +166,11 @@ class Changes(PageTest):
         move.move_to_element_with_offset(canvas, round(canvas.size["width"] * (9.5 / 12 - 0.5)), 0).perform()
         self.assertIn("changed: 25 % of the picture", self.browser.find("#tip").text)
 
+    def test_two_sessions_side_by_side_say_it_too(self):
+        self.browser.driver.get(f"{self.serving.url}/compare?a=busy&b=fast#t={START + 2_000}")
+        self.browser.wait("[...document.querySelectorAll('.about')].map(about => about.textContent.split(' · ').at(-1)).join()"
+                          " === 'changed: 100 % of the picture,changed: 20 % of the picture'")
+
     def test_session_without_numbers_has_no_curve_and_no_buttons(self):
         self.open_session("single-frame")
         self.shown(0)
