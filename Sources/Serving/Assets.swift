@@ -13,6 +13,7 @@ enum Assets {
     "facts.js": (.script, PackageResources.facts_js),
     "favicon.svg": (.svg, PackageResources.favicon_svg),
     "filmmap.js": (.script, PackageResources.filmmap_js),
+    "filmtime.js": (.script, PackageResources.filmtime_js),
     "follow.js": (.script, PackageResources.follow_js),
     "groups.js": (.script, PackageResources.groups_js),
     "jump.js": (.script, PackageResources.jump_js),

@@ -190,6 +190,84 @@ class Changes(PageTest):
         self.assertEqual(len(set(tops)), 1, tops)
 
 
+class FilmTime(PageTest):
+    """The form that goes to a time of a part's film."""
+
+    @classmethod
+    def sessions(cls, output):
+        painted(output, "busy", Changes.blocks, every=1_000)
+
+    def setUp(self):
+        self.browser.prepare()
+        self.open_session("busy")
+        self.shown(0)
+        self.browser.run("document.getElementById('part').open = true")
+
+    def choose(self, name, value):
+        self.browser.run("""
+            const select = document.getElementById(arguments[0]);
+            select.value = arguments[1];
+            select.dispatchEvent(new Event('change'));""", name, value)
+
+    def go(self, text):
+        self.browser.find("#film-time-text").clear()
+        self.browser.find("#film-time-text").send_keys(text, Keys.ENTER)
+
+    def now(self, text):
+        self.browser.wait("document.getElementById('film-time-now').textContent === arguments[0]", text)
+
+    def test_time_of_the_film_leads_to_its_picture_and_back(self):
+        self.now("now 0.000 s")
+        self.go("9.2")
+        self.shown(9)
+        self.now("now 9.200 s")
+        self.browser.press(Keys.TAB, Keys.TAB)
+        self.choose("part-speed", "2")
+        self.now("now 4.600 s")
+        self.go("0:02,75")
+        self.shown(5)
+        self.now("now 2.750 s")
+
+    def test_film_without_idle_time_has_its_own_times(self):
+        self.choose("part-idle", "cut")
+        # The pictures 0, 3, 6 and 9 stay for more than a second: 0 to 2, 3 to 5, 6 to 9, 9 to 12.
+        for text, frame in [("0:00:05.2", 9), ("4.5", 6), ("1", 2)]:
+            self.go(text)
+            self.shown(frame)
+            self.now(f"now {float(text.split(':')[-1]):.3f} s")
+        # Left out: the second picture after the one at 6 s. Its place in the film is the next change.
+        self.browser.run("location.hash = `t=${arguments[0]}`", START + 8_000)
+        self.shown(8)
+        self.now("now 5.000 s")
+        self.browser.run("""
+            const {fetch} = window;
+            window.fetch = (path, ...rest) => { window.asked = path; return fetch(path, ...rest); };
+            document.getElementById('download-part').click();""")
+        self.browser.wait("window.asked?.startsWith('session.mp4') && asked.endsWith('&idle=cut')")
+
+    def test_time_outside_and_text_that_is_no_time_are_answered(self):
+        for text, answer in [("12", "The film ends at 12.000 s."), ("1:00:00", "The film ends at 12.000 s."),
+                             ("soon", "Write a time of the film in seconds, or as 1:02.5."),
+                             ("", "Write a time of the film in seconds, or as 1:02.5.")]:
+            with self.subTest(text=text):
+                self.go(text)
+                self.browser.wait("document.getElementById('jump-text').textContent === arguments[0]", answer)
+                self.shown(0)
+
+    def test_instant_outside_of_the_part_has_no_film_time(self):
+        self.browser.find("#timeline").click()
+        self.browser.press(Keys.HOME, Keys.ARROW_RIGHT, Keys.ARROW_RIGHT, "i")
+        self.now("now 0.000 s")
+        self.browser.press(Keys.ARROW_LEFT)
+        self.now("not in the film")
+
+    def test_times_are_read_in_all_forms(self):
+        for text, ms in [("62.5", 62_500), (" 1:02.5 ", 62_500), ("0:01:02,5", 62_500), ("90:00", 5_400_000), ("0", 0),
+                         ("1:", None), ("-1", None), ("1e3", None), ("1:2:3:4", None)]:
+            with self.subTest(text=text):
+                self.assertEqual(self.browser.call("filmtime.js", f"module.readFilmTime({json.dumps(text)}) ?? null"), ms)
+
+
 class Map(PageTest):
     """The map of a film, in both directions (docs/map.md)."""
 

@@ -2,6 +2,7 @@
 
 import {areaText} from './changes.js';
 import {Facts} from './facts.js';
+import {FilmTime} from './filmtime.js';
 import {Follower} from './follow.js';
 import {Jump, landing} from './jump.js';
 import {listenForCommands} from './keys.js';
@@ -23,7 +24,7 @@ const page = document.documentElement;
 const $ = id => document.getElementById(id);
 const jumpMs = 10_000;
 
-let session, playback, media, timeline, notes, touches, part, screen, full, share, jump, facts, follower;
+let session, playback, media, timeline, notes, touches, part, screen, full, share, jump, filmTime, facts, follower;
 
 async function start() {
   const id = decodeURIComponent(location.pathname.split('/').filter(part => part).at(-1));
@@ -62,7 +63,9 @@ async function start() {
   touches = new Touches($('touch-layer'), session, changed);
   offer();
   share = new Share(session, playback, named, say, notify);
-  jump = new Jump($('jump'), () => session.startMs + named(), jumpTo);
+  const nowMs = () => session.startMs + named();
+  jump = new Jump($('jump'), nowMs, jumpTo);
+  filmTime = new FilmTime($('film-time'), () => addressOfPart('map.json'), nowMs, goToFilmTime, changed);
   listen();
   try {
     await playback.open(media);
@@ -226,7 +229,19 @@ function say(text) {
 /** Shows the part that a download would have, while its panel is open. */
 function showPart() {
   timeline.part = $('part').open ? part : undefined;
+  if ($('part').open) filmTime.update();
   if ($('part-text').textContent !== part.text) $('part-text').textContent = part.text;
+}
+
+const addressOfPart = file => part.address(file, $('part-speed').value, $('part-idle').value);
+
+/** Goes to the instant that the film of the part shows at a time; without one, it only says why. */
+function goToFilmTime(unixMs, text) {
+  if (unixMs !== undefined) {
+    playback.pause();
+    playback.seek(session.place(unixMs - session.startMs));
+  }
+  jump.say(text);
 }
 
 function markPart(mark) {
@@ -282,9 +297,9 @@ function listen() {
   });
   $('download').addEventListener('click', event => share.download(event, 'session.mp4'));
   $('download-part').addEventListener('click', event => {
-    share.download(event, part.film($('part-speed').value, $('part-format').value));
+    share.download(event, addressOfPart(`session.${$('part-format').value}`));
   });
-  $('part').addEventListener('toggle', changed);
+  for (const id of ['part', 'part-speed', 'part-idle']) $(id).addEventListener(id === 'part' ? 'toggle' : 'change', changed);
   $('rate').addEventListener('change', () => playback.setRate(Number($('rate').value)));
   $('timeline').addEventListener('redrawn', changed);
   window.addEventListener('hashchange', () => {
