@@ -251,8 +251,11 @@ class FilmTime(PageTest):
                              ("", "Write a time of the film in seconds, or as 1:02.5.")]:
             with self.subTest(text=text):
                 self.go(text)
-                self.browser.wait("document.getElementById('jump-text').textContent === arguments[0]", answer)
+                self.browser.wait("document.getElementById('said').textContent === arguments[0]", answer)
+                self.now(answer)
                 self.shown(0)
+        self.browser.find("#next").click()
+        self.now("now 1.000 s")
 
     def test_instant_outside_of_the_part_has_no_film_time(self):
         self.browser.find("#timeline").click()

@@ -16,15 +16,18 @@ export class FilmTime {
   #asked;
   #map;
   #timer;
+  /** Why a time led nowhere, and the instant on the page then: {text, nowMs}. */
+  #answer;
 
   /**
    * @param root - the form: an input, and an output for the time of the picture on screen.
    * @param address - returns the address of the map of the film.
    * @param nowMs - returns the instant that the page shows, in unix milliseconds.
-   * @param go - called with an instant in unix milliseconds, and a sentence; without an instant, it says the sentence only.
-   * @param changed - called when the map has arrived.
+   * @param go - called with an instant, in unix milliseconds.
+   * @param say - called with a sentence if there is none.
+   * @param changed - called when there is something else to show.
    */
-  constructor(root, address, nowMs, go, changed) {
+  constructor(root, address, nowMs, go, say, changed) {
     this.#output = root.querySelector('output');
     this.#address = address;
     this.#nowMs = nowMs;
@@ -32,17 +35,22 @@ export class FilmTime {
     const input = root.querySelector('input');
     root.addEventListener('submit', event => {
       event.preventDefault();
-      this.#find(input.value).then(
-        ({unixMs, text}) => go(unixMs, text), error => go(undefined, `The map of the film cannot be loaded: ${error.message}`));
+      this.#find(input.value).then(go, error => {
+        this.#answer = {text: error.message, nowMs: nowMs()};
+        say(error.message);
+        changed();
+      });
     });
   }
 
+  /** Returns the instant at a time of the film. */
   async #find(text) {
     const ms = readFilmTime(text);
-    if (ms === undefined) return {text: 'Write a time of the film in seconds, or as 1:02.5.'};
+    if (ms === undefined) throw new Error('Write a time of the film in seconds, or as 1:02.5.');
     const map = (this.#asked === this.#address() && this.#map) || (await this.#load(this.#address()));
     const unixMs = map.unixMs(ms);
-    return {unixMs, text: unixMs === undefined ? `The film ends at ${exact(Math.floor(map.durationMs))}.` : ''};
+    if (unixMs === undefined) throw new Error(`The film ends at ${exact(Math.floor(map.durationMs))}.`);
+    return unixMs;
   }
 
   async #load(address) {
@@ -61,8 +69,10 @@ export class FilmTime {
       // A film that cannot be made has no time to show; the form says why.
       this.#timer = setTimeout(() => this.#load(address).then(this.#changed, () => {}), quietMs);
     }
-    const ms = this.#map?.filmMs(this.#nowMs());
-    const text = !this.#map ? '–' : ms === undefined ? 'not in the film' : `now ${exact(Math.floor(ms))}`;
+    const nowMs = this.#nowMs();
+    if (this.#answer?.nowMs !== nowMs) this.#answer = undefined;
+    const ms = this.#map?.filmMs(nowMs);
+    const text = this.#answer?.text ?? (!this.#map ? '–' : ms === undefined ? 'not in the film' : `now ${exact(Math.floor(ms))}`);
     if (this.#output.textContent !== text) this.#output.textContent = text;
   }
 }

@@ -56,16 +56,13 @@ async function start() {
   media = new Media($('video'), session, changed);
   timeline = new Timeline($('timeline'), session, ms => playback.seek(ms));
   part = new Part(session, timeline);
-  notes = new Notes(session, ms => {
-    playback.pause();
-    playback.seek(session.place(ms));
-  });
+  notes = new Notes(session, ms => goTo(session.startMs + ms));
   touches = new Touches($('touch-layer'), session, changed);
   offer();
   share = new Share(session, playback, named, say, notify);
   const nowMs = () => session.startMs + named();
   jump = new Jump($('jump'), nowMs, jumpTo);
-  filmTime = new FilmTime($('film-time'), () => addressOfPart('map.json'), nowMs, goToFilmTime, changed);
+  filmTime = new FilmTime($('film-time'), () => addressOfPart('map.json'), nowMs, goTo, say, changed);
   listen();
   try {
     await playback.open(media);
@@ -235,13 +232,9 @@ function showPart() {
 
 const addressOfPart = file => part.address(file, $('part-speed').value, $('part-idle').value);
 
-/** Goes to the instant that the film of the part shows at a time; without one, it only says why. */
-function goToFilmTime(unixMs, text) {
-  if (unixMs !== undefined) {
-    playback.pause();
-    playback.seek(session.place(unixMs - session.startMs));
-  }
-  jump.say(text);
+function goTo(unixMs) {
+  playback.pause();
+  playback.seek(session.place(unixMs - session.startMs));
 }
 
 function markPart(mark) {
@@ -302,10 +295,7 @@ function listen() {
   for (const id of ['part', 'part-speed', 'part-idle']) $(id).addEventListener(id === 'part' ? 'toggle' : 'change', changed);
   $('rate').addEventListener('change', () => playback.setRate(Number($('rate').value)));
   $('timeline').addEventListener('redrawn', changed);
-  window.addEventListener('hashchange', () => {
-    playback.pause();
-    playback.seek(session.place(instantAsked() - session.startMs));
-  });
+  window.addEventListener('hashchange', () => goTo(instantAsked()));
   new ResizeObserver(changed).observe($('stage'));
   setInterval(() => facts.fillState(), 15_000);
 }
