@@ -5,12 +5,15 @@ import Sessions
 enum Assets {
   private static let files: [String: (HTTPResponse.Kind, [UInt8])] = [
     "card.js": (.script, PackageResources.card_js),
+    "changes.js": (.script, PackageResources.changes_js),
     "choice.js": (.script, PackageResources.choice_js),
     "compare.css": (.css, PackageResources.compare_css),
     "compare.html": (.html, PackageResources.compare_html),
     "compare.js": (.script, PackageResources.compare_js),
     "facts.js": (.script, PackageResources.facts_js),
     "favicon.svg": (.svg, PackageResources.favicon_svg),
+    "filmmap.js": (.script, PackageResources.filmmap_js),
+    "filmtime.js": (.script, PackageResources.filmtime_js),
     "follow.js": (.script, PackageResources.follow_js),
     "groups.js": (.script, PackageResources.groups_js),
     "jump.js": (.script, PackageResources.jump_js),

@@ -149,11 +149,11 @@ class Contrast(PageTest):
             colours = self.browser.run("""
                 const style = getComputedStyle(document.documentElement);
                 const context = document.createElement('canvas').getContext('2d');
-                return Object.fromEntries(['hold', 'tick', 'gap', 'surface', 'dim', 'turn', 'bad', 'text'].map(name => {
+                return Object.fromEntries(['hold', 'tick', 'gap', 'surface', 'dim', 'turn', 'bad', 'text', 'change'].map(name => {
                   context.fillStyle = style.getPropertyValue(`--${name}`);
                   return [name, context.fillStyle];
                 }))""")
-            for one, other, least in [("tick", "hold", 3), ("dim", "surface", 4.5), ("turn", "surface", 3),
+            for one, other, least in [("tick", "hold", 3), ("dim", "surface", 4.5), ("turn", "surface", 3), ("change", "hold", 3),
                                       ("bad", "surface", 3), ("text", "hold", 4.5), ("text", "gap", 4.5)]:
                 with self.subTest(scheme=dark, colours=(one, other)):
                     self.assertGreaterEqual(ratio(colours[one], colours[other]), least)

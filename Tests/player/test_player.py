@@ -390,7 +390,7 @@ class Controls(PageTest):
             reached.append(name)
             self.assertEqual(outline, "solid", name)
         for name in ["Sessions", "link", "picture", "download", "beside", "full", "jump-time", "Go", "zoom-out", "zoom-in", "zoom-all", "timeline", "back", "previous",
-                     "play", "next", "forward", "rate", "Part", "Keys"]:
+                     "play", "next", "forward", "change-previous", "change-next", "rate", "Part", "Keys"]:
             self.assertIn(name, reached)
 
     def test_each_key_seeks_to_its_target(self):
@@ -455,8 +455,8 @@ class Controls(PageTest):
         self.browser.press(Keys.ARROW_RIGHT)
         self.shown(1)
         slider = self.browser.find("#timeline")
-        self.assertEqual(slider.get_attribute("aria-valuetext"),
-                         "frame 2 of 12, 08:05:13.340 UTC, 1.000 s from the start")
+        self.assertRegex(slider.get_attribute("aria-valuetext"),
+                         r"^frame 2 of 12, 08:05:13.340 UTC, 1.000 s from the start, changed: [0-9.]+ % of the picture$")
         self.assertEqual(slider.get_attribute("aria-valuemax"), "12000")
         self.browser.wait("document.getElementById('said').textContent.startsWith('frame 2 of 12')")
 

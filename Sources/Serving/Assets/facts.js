@@ -1,5 +1,6 @@
 // The facts about a session and the capture on screen, as text on the page.
 
+import {areaText} from './changes.js';
 import {serverMs} from './server.js';
 import {state} from './state.js';
 import {brief, count, exact, hold, size} from './text.js';
@@ -54,6 +55,7 @@ export class Facts {
       'captured-utc': utcBeside(step.timeMs),
       offset: `+${exact(step.timeMs - this.#session.startMs)}`,
       hold: hold(step),
+      changed: areaText(step.change),
       source: step.source,
       size: `${step.segment.width} × ${step.segment.height}`,
       segment: (segment ?? step.segment).file,

@@ -1,6 +1,8 @@
 // Draws a session's time, or a part of it, on a canvas: a tick for each capture, long holds, hatched gaps, and symbols
-// for rotations and unplayable segments. Times are local. One pixel may represent many captures. Removed segments are left out.
+// for rotations and unplayable segments. A curve below the ticks shows the changed area. Times are local. One pixel may represent
+// many captures. Removed segments are left out.
 
+import {curve} from './changes.js';
 import {lastIndex} from './session.js';
 import {clock, day, roundUp} from './time.js';
 
@@ -10,6 +12,8 @@ const labelSteps = [
 ];
 const [labelHeight, markHeight] = [20, 12];
 const dayMs = 86_400_000;
+/** The part of the bar that the curve takes. */
+const laneShare = 0.45;
 /** The least distance of labels, in pixels. */
 const apart = 8;
 
@@ -54,7 +58,9 @@ export class SessionMap {
     for (const gap of this.#session.gaps.filter(isSeen)) {
       this.#hatch(x(gap.atMs), x(gap.endMs), bar, colour('gap'), colour('gap-line'));
     }
-    this.#ticks(view, width, bar, colour('tick'));
+    const lane = this.#session.hasChanges ? Math.round(bar.height * laneShare) : 0;
+    this.#ticks(view, width, {top, height: bar.height - lane}, colour('tick'));
+    if (lane) this.#curve(view, width, {bottom: top + bar.height, height: lane - 2}, colour('change'));
     for (const segment of lost.filter(isSeen)) {
       this.#hatch(x(segment.atMs), x(segment.endMs), bar, colour('bad-soft'), colour('bad'));
     }
@@ -89,6 +95,18 @@ export class SessionMap {
       context.fillRect(column, bar.top, 1.5, bar.height);
     });
     context.globalAlpha = 1;
+  }
+
+  #curve(view, width, {bottom, height}, colour) {
+    const context = this.#context;
+    context.fillStyle = colour;
+    context.beginPath();
+    context.moveTo(0, bottom);
+    curve(this.#seen(this.#session.steps, view), view, width).forEach((share, column) => {
+      context.lineTo(column + 0.5, bottom - share * height);
+    });
+    context.lineTo(width, bottom);
+    context.fill();
   }
 
   #hatch(from, to, bar, ground, line) {

@@ -1,6 +1,7 @@
 // One of two sessions side by side. It shows the picture of an instant, or says why there is none. The page has the clock:
 // the video itself stays paused.
 
+import {areaText} from './changes.js';
 import {Follower} from './follow.js';
 import {FragmentMedia} from './media.js';
 import {PlaylistMedia} from './native.js';
@@ -144,7 +145,8 @@ export class Pane {
     this.#root.dataset.frame = step.index;
     this.#explain(shown, unixMs);
     this.#tell();
-    const about = `Frame ${step.index + 1} of ${this.session.steps.length} · captured ${zoned(step.timeMs)}`;
+    const change = step.change === undefined ? '' : ` · changed: ${areaText(step.change)}`;
+    const about = `Frame ${step.index + 1} of ${this.session.steps.length} · captured ${zoned(step.timeMs)}${change}`;
     const text = isIn && picture !== 'gap' ? about : this.words;
     if (this.#part('.about').textContent !== text) this.#part('.about').textContent = text;
     this.#playback.insist();

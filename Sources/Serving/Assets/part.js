@@ -41,11 +41,13 @@ export class Part {
   }
 
   /**
-   * Returns the address of its film.
-   * @param format mp4, gif or webp
+   * Returns the address of its film, or of the film's map.
+   * @param file - session.mp4, session.gif, session.webp or map.json
+   * @param idle - the rule for idle time; empty to keep it.
    */
-  film(speed, format) {
+  address(file, speed, idle) {
     const {startMs} = this.#session;
-    return `session.${format}?from=${startMs + this.fromMs}&to=${startMs + this.toMs}${speed === '1' ? '' : `&speed=${speed}`}`;
+    const options = `${speed === '1' ? '' : `&speed=${speed}`}${idle && `&idle=${idle}`}`;
+    return `${file}?from=${startMs + this.fromMs}&to=${startMs + this.toMs}${options}`;
   }
 }

@@ -1,6 +1,8 @@
 // The page of a session: timeline, picture, and keyboard shortcuts.
 
+import {areaText} from './changes.js';
 import {Facts} from './facts.js';
+import {FilmTime} from './filmtime.js';
 import {Follower} from './follow.js';
 import {Jump, landing} from './jump.js';
 import {listenForCommands} from './keys.js';
@@ -22,7 +24,7 @@ const page = document.documentElement;
 const $ = id => document.getElementById(id);
 const jumpMs = 10_000;
 
-let session, playback, media, timeline, notes, touches, part, screen, full, share, jump, facts, follower;
+let session, playback, media, timeline, notes, touches, part, screen, full, share, jump, filmTime, facts, follower;
 
 async function start() {
   const id = decodeURIComponent(location.pathname.split('/').filter(part => part).at(-1));
@@ -54,14 +56,13 @@ async function start() {
   media = new Media($('video'), session, changed);
   timeline = new Timeline($('timeline'), session, ms => playback.seek(ms));
   part = new Part(session, timeline);
-  notes = new Notes(session, ms => {
-    playback.pause();
-    playback.seek(session.place(ms));
-  });
+  notes = new Notes(session, ms => goTo(session.startMs + ms));
   touches = new Touches($('touch-layer'), session, changed);
-  $('touches').hidden = !touches.exist;
+  offer();
   share = new Share(session, playback, named, say, notify);
-  jump = new Jump($('jump'), () => session.startMs + named(), jumpTo);
+  const nowMs = () => session.startMs + named();
+  jump = new Jump($('jump'), nowMs, jumpTo);
+  filmTime = new FilmTime($('film-time'), () => addressOfPart('map.json'), nowMs, goTo, say, changed);
   listen();
   try {
     await playback.open(media);
@@ -75,11 +76,17 @@ async function start() {
 /** Shows what has come and gone since the page was loaded. */
 function grow(formerMs) {
   facts.fill();
-  $('touches').hidden = !touches.exist;
+  offer();
   timeline.renew(formerMs);
   notes.refresh();
   playback.renew();
   changed();
+}
+
+/** Shows the controls of what the session has. */
+function offer() {
+  $('touches').hidden = !touches.exist;
+  $('changes').hidden = $('change-key').hidden = !session.hasChanges;
 }
 
 function fail(title, text) {
@@ -187,7 +194,8 @@ function tell(picture) {
   facts.tell(step, ms, playback.segment);
   const where = `frame ${step.index + 1} of ${session.steps.length}`;
   const what = {gap: `in a gap behind ${where}`, missing: `${where}, which cannot be shown`}[picture] ?? where;
-  timeline.valueText = `${what}, ${zoned(session.startMs + ms)}, ${exact(ms)} from the start`;
+  const change = picture === 'gap' || step.change === undefined ? '' : `, changed: ${areaText(step.change)}`;
+  timeline.valueText = `${what}, ${zoned(session.startMs + ms)}, ${exact(ms)} from the start${change}`;
 }
 
 let settledMs = -1;
@@ -218,7 +226,15 @@ function say(text) {
 /** Shows the part that a download would have, while its panel is open. */
 function showPart() {
   timeline.part = $('part').open ? part : undefined;
+  if ($('part').open) filmTime.update();
   if ($('part-text').textContent !== part.text) $('part-text').textContent = part.text;
+}
+
+const addressOfPart = file => part.address(file, $('part-speed').value, $('part-idle').value);
+
+function goTo(unixMs) {
+  playback.pause();
+  playback.seek(session.place(unixMs - session.startMs));
 }
 
 function markPart(mark) {
@@ -237,12 +253,22 @@ function jumpTo(unixMs) {
   return text;
 }
 
+/** Goes to the next or the previous big change. Says so if there is none. */
+function goToChange(direction) {
+  const {picture, positionMs, step} = playback;
+  const change = session.changeNear(picture === 'gap' ? positionMs : step.atMs, direction);
+  if (change) return playback.show(change);
+  jump.say(session.hasChanges ? `There is no big change ${direction > 0 ? 'after' : 'before'} this.` : 'The changed areas are not known.');
+}
+
 const commands = {
   play: () => (playback.isPlaying ? playback.pause() : playback.play()),
   previous: () => playback.stepBy(-1),
   next: () => playback.stepBy(1),
   back: () => playback.jumpBy(-jumpMs),
   forward: () => playback.jumpBy(jumpMs),
+  'change-next': () => goToChange(1),
+  'change-previous': () => goToChange(-1),
   first: () => playback.show(session.steps[0]),
   last: () => playback.show(session.steps.at(-1)),
   'zoom-in': () => timeline.zoom(1 / 2, playback.positionMs),
@@ -259,18 +285,17 @@ const commands = {
 };
 
 function listen() {
-  listenForCommands(commands, {c: 'picture', t: 'touches', i: 'part-begin', o: 'part-end', f: 'full'});
+  listenForCommands(commands, {
+    c: 'picture', t: 'touches', i: 'part-begin', o: 'part-end', f: 'full', n: 'change-next', p: 'change-previous',
+  });
   $('download').addEventListener('click', event => share.download(event, 'session.mp4'));
   $('download-part').addEventListener('click', event => {
-    share.download(event, part.film($('part-speed').value, $('part-format').value));
+    share.download(event, addressOfPart(`session.${$('part-format').value}`));
   });
-  $('part').addEventListener('toggle', changed);
+  for (const id of ['part', 'part-speed', 'part-idle']) $(id).addEventListener(id === 'part' ? 'toggle' : 'change', changed);
   $('rate').addEventListener('change', () => playback.setRate(Number($('rate').value)));
   $('timeline').addEventListener('redrawn', changed);
-  window.addEventListener('hashchange', () => {
-    playback.pause();
-    playback.seek(session.place(instantAsked() - session.startMs));
-  });
+  window.addEventListener('hashchange', () => goTo(instantAsked()));
   new ResizeObserver(changed).observe($('stage'));
   setInterval(() => facts.fillState(), 15_000);
 }

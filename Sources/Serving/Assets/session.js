@@ -1,5 +1,7 @@
 // A recorded session: which capture is on screen at which time, in milliseconds from the session's start. Pure.
 
+import {bigChanges, changedShare} from './changes.js';
+
 export class Session {
   segments = [];
   gaps = [];
@@ -47,6 +49,10 @@ export class Session {
     this.problems = timeline.problems ?? [];
     this.refusals = this.segments.flatMap(segment => segment.refused.map(refused => refusal(refused, segment, this.startMs)));
     this.steps = steps(this.segments);
+    /** The captures with which a big change begins. */
+    this.changes = bigChanges(this.steps);
+    /** Whether the changed area is known of any capture. */
+    this.hasChanges = this.steps.some(({change}) => change !== undefined);
     /** The end of the last picture; a gap may follow. */
     this.shownMs = this.segments.at(-1)?.endMs ?? 0;
     /** The first time that has not gone. */
@@ -68,6 +74,15 @@ export class Session {
   segmentAt(ms) {
     const segment = this.segments[lastIndex(this.segments, ms)];
     return segment && ms < segment.endMs ? segment : undefined;
+  }
+
+  /**
+   * Returns the nearest big change behind a time, or before it; undefined if there is none.
+   * @param direction - 1 for behind, -1 for before.
+   */
+  changeNear(ms, direction) {
+    const index = lastIndex(this.changes, ms);
+    return this.changes[direction > 0 ? index + 1 : this.changes[index]?.atMs === ms ? index - 1 : index];
   }
 
   gapAt(ms) {
@@ -108,7 +123,8 @@ function steps(segments) {
       // A continued frame without its original is a capture of its own.
       if (frame.status === 'continued' && last?.timeMs === frame.timeMs && last.endMs === at) Object.assign(last, {endMs, seamMs});
       else if (endMs > at) {
-        steps.push({index: steps.length, atMs: at, endMs, seamMs, timeMs: frame.timeMs, source: frame.source, segment});
+        const change = frame.status === 'captured' ? changedShare(segment.changedBlocks?.[index], segment) : undefined;
+        steps.push({index: steps.length, atMs: at, endMs, seamMs, timeMs: frame.timeMs, source: frame.source, segment, change});
       }
       at = endMs;
     });

@@ -1,6 +1,7 @@
 // The timeline: a zoomable map of a session with a playhead, and a tip with the time and a small picture, at the pointer or,
 // for the keyboard, at the playhead. For assistive technology it is a slider.
 
+import {areaText} from './changes.js';
 import {SessionMap} from './map.js';
 import {Preview} from './preview.js';
 import {element, exact, hold} from './text.js';
@@ -241,6 +242,7 @@ export class Timeline {
     else if (segment?.isGone) texts.push('no longer kept');
     else if (segment) {
       texts.push(`${step.source} · captured ${clock(step.timeMs)}`, `on screen for ${hold(step)}`);
+      if (step.change !== undefined) texts.push(`changed: ${areaText(step.change)}`);
       if (this.#lost.includes(segment)) texts.push(`${segment.file} cannot be shown`);
     }
     lines.replaceChildren(...texts.map(text => element('span', {textContent: text})));

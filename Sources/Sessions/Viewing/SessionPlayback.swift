@@ -42,6 +42,8 @@ public final class SessionPlayback: Sendable {
     let codec: String
     /// Lists as JSON.
     let frames: [UInt8]
+    /// For each frame its number of changed blocks, or null; empty if none is known.
+    let changedBlocks: [UInt8]
     let refused: [UInt8]
     let refusedCount: Int
     /// The number of pointer events, which pages read from the manifest.
@@ -238,6 +240,7 @@ public final class SessionPlayback: Sendable {
         "initialization": .string(media[number].initialization),
       ]).setting(entry.touches > 0 ? ["touches": .number(entry.touches)] : [:])
       text += members.bytes().dropLast()
+      if !entry.changedBlocks.isEmpty { text += Array(",\"changedBlocks\":".utf8) + entry.changedBlocks }
       text += Array(",\"frames\":".utf8) + entry.frames + Array(",\"refused\":".utf8) + entry.refused
       text.append(UInt8(ascii: "}"))
     }
@@ -253,6 +256,8 @@ extension SessionPlayback.Entry {
       let items = json.object?[key]?.array ?? []
       return JSONValue.array(items.map { .object(shape($0.object ?? [:])) }).bytes()
     }
+    // In one list, not in each frame: pages of long sessions stay small.
+    let changes = (json.object?["frames"]?.array ?? []).map { $0.object?["changedBlocks"]?.integer }
     func text(_ value: JSONValue?) -> JSONValue { .string(value?.string ?? "") }
     // Only the members that pages use.
     self.init(
@@ -263,6 +268,8 @@ extension SessionPlayback.Entry {
           "source": text(frame["source"]), "status": text(frame["status"]),
         ]
       },
+      changedBlocks: changes.contains { $0 != nil }
+        ? JSONValue.array(changes.map { $0.map { .number($0) } ?? .null }).bytes() : [],
       refused: list("refused") { ["source": text($0["source"]), "reason": text($0["reason"])] },
       refusedCount: json.object?["refused"]?.array?.count ?? 0,
       touches: json.object?["touches"]?.object?["events"]?.array?.count ?? 0)
