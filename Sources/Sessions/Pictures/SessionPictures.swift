@@ -95,13 +95,14 @@ package struct SessionPictures {
     try walk.forEachSegment(of: chosen) { pictures, changes in
       guard let first = pictures.first else { return }
       let segment = part.segments[first.segment]
-      let box = first.size.fitted(maxSide: choice.maxSide)
+      let size = first.size.fitted(maxSide: choice.maxSide)
+      let box = choice.maxSide.map { PixelSize(width: $0, height: $0) } ?? first.size
       var rest = zip(pictures, changes).makeIterator()
       try images.forEachPicture(
         of: segment, bytes: try directory.video(of: segment), frames: pictures.map(\.frame), fitting: box
       ) { image in
         guard let (picture, change) = rest.next() else { return }
-        let facts = try reader.facts(of: picture, changed: change, as: box)
+        let facts = try reader.facts(of: picture, changed: change, as: size)
         // Manifests that were not written by this program may have two captures of one time.
         var name = PictureFacts.name(picture.timeMs)
         if !names.insert(name).inserted { name += "-\(done)" }
