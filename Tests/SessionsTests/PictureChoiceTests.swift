@@ -63,7 +63,7 @@ import Testing
     #expect(try chosen([nil, 5, 0, 90]) { $0.max = 100 } == [0, 1, 3])
     // Of equal changes the first ones.
     #expect(try chosen([nil, 5, 5, 5, 5]) { $0.max = 3 } == [0, 1, 2])
-    // What has added up counts.
+    // The sum of small changes counts.
     #expect(
       try chosen([nil, 6, 6, 11, 6, 6]) {
         ($0.minChange, $0.max) = (10, 2)

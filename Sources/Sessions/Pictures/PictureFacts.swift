@@ -115,7 +115,7 @@ struct PictureFactsReader {
     let frame = frames.indices.contains(picture.frame) ? frames[picture.frame].object : nil
     var events: [PictureFacts.Event] = []
     var leftOut = 0
-    for number in picture.segment..<segments.count where segments[number].startMs < picture.shownMs.upperBound {
+    for number in segments[picture.segment...].prefix(while: { $0.startMs < picture.shownMs.upperBound }).indices {
       guard let touches = try manifest(number).touches else { continue }
       for event in touches.events where event.kind != .move {
         guard picture.shownMs.contains(segments[number].startMs + event.offsetMs),

@@ -64,8 +64,8 @@ package struct SessionPictures {
     of path: String, showing clip: Clip, _ choice: PictureChoice, to target: String, as format: ImageFormat,
     decoders: DecoderForkServer?, progress: (Int, Int) throws -> Void
   ) throws -> WrittenPictures {
-    let sink = try PictureTarget(ofName: target).open(target)
     let directory = try SessionDirectory(at: path, decoders: decoders)
+    let sink = try PictureTarget(ofName: target).open(target)
     let part = try directory.segments(of: clip)
     var found = CapturedPicture.all(of: part)
     if choice.needsChanges {
@@ -91,18 +91,22 @@ package struct SessionPictures {
     let images = SegmentPictures(directory.reader, isRGB: format == .png)
     var reader = PictureFactsReader(directory, part.segments)
     var done = 0
+    var names: Set<String> = []
     try walk.forEachSegment(of: chosen) { pictures, changes in
       guard let first = pictures.first else { return }
       let segment = part.segments[first.segment]
-      let box = first.size.fitted(maxSide: choice.maxSide)
+      let size = first.size.fitted(maxSide: choice.maxSide)
+      let box = choice.maxSide.map { PixelSize(width: $0, height: $0) } ?? first.size
       var rest = zip(pictures, changes).makeIterator()
       try images.forEachPicture(
         of: segment, bytes: try directory.video(of: segment), frames: pictures.map(\.frame), fitting: box
       ) { image in
         guard let (picture, change) = rest.next() else { return }
-        let facts = try reader.facts(of: picture, changed: change, as: box)
-        let name = "\(PictureFacts.name(picture.timeMs)).\(format.ending)"
-        try sink.add(name, try format.image(of: image), as: format, facts.members)
+        let facts = try reader.facts(of: picture, changed: change, as: size)
+        // Manifests that were not written by this program may have two captures of one time.
+        var name = PictureFacts.name(picture.timeMs)
+        if !names.insert(name).inserted { name += "-\(done)" }
+        try sink.add("\(name).\(format.ending)", try format.image(of: image), as: format, facts.members)
         done += 1
         try progress(done, chosen.count)
       }

@@ -97,7 +97,7 @@ extension SessionDirectory {
   ///
   /// - Parameter maxSide: the maximum of the longer side, in pixels; nil for the captured size.
   func image(of shown: ShownFrame, as format: ImageFormat, maxSide: Int? = nil) throws -> [UInt8] {
-    let size = shown.segment.size.fitted(maxSide: maxSide)
-    return try image(of: shown.segment, frame: shown.index, fitting: size, as: format)
+    let box = maxSide.map { PixelSize(width: $0, height: $0) } ?? shown.segment.size
+    return try image(of: shown.segment, frame: shown.index, fitting: box, as: format)
   }
 }

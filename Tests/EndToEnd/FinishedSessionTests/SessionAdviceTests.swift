@@ -22,6 +22,7 @@ import Testing
   @Test(arguments: [
     ["stitch", "PATH", "--to", "film.mp4"], ["stitch", "PATH", "--to", "hls", "--format", "hls"],
     ["frame", "PATH", "--at", "+0s", "--to", "a.png"], ["sheet", "PATH", "--to", "a.png"], ["verify", "PATH"],
+    ["pictures", "PATH", "--to", "pictures.zip"],
     ["reencode", "PATH", "--output", "again", "--quality", "small"],
   ])
   func commandNamesTheSessionsOfAForm(command: [String]) throws {

@@ -148,6 +148,7 @@ import Testing
     let output = spool.output
     let commands = [
       ["verify", output + "/walk"], ["stitch", output + "/walk", "--to", spool.scratch.path("film.mp4")],
+      ["pictures", output + "/walk", "--to", spool.scratch.path("pictures")],
       ["encode", spool.path + "/incoming/other@4", "--session", "walk", "--output", output],
     ]
     for command in commands {
@@ -155,7 +156,7 @@ import Testing
       #expect(result.status == 65, "\(command): \(result.status)")
       #expect((result.text + result.errors).contains("session walk was deleted at 20"), "\(command): \(result.errors)")
     }
-    let json = try Tool.run(EncoderWorker.path, commands[2] + ["--json"])
+    let json = try Tool.run(EncoderWorker.path, commands[3] + ["--json"])
     #expect(json.status == 65 && json.text.contains(#""refusal":"session walk was deleted"#), "\(json.text)")
     let small = spool.scratch.path("small")
     let reencode = ["reencode", output + "/other", "--output", small, "--quality", "small"]

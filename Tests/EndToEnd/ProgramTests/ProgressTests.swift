@@ -23,6 +23,7 @@ import Testing
       (["--spool", spool.path, "--drain", "-v", "--keep-batches"], "of 2 batches"),
       (["encode", Fixture("gap").path, Fixture("odd-size").path, "-o", spool.scratch.path("own")], "of 2 batches"),
       (["stitch", session, "--to", film], "of 3 segments"),
+      (["pictures", session, "--to", spool.scratch.path("pictures.zip")], "of 12 pictures"),
       (["film", Fixture("gap").path, "--to", film], "of 1 input"),
       (["verify", session], "of 3 segments"),
       (["reencode", session, "-o", spool.scratch.path("small"), "-q", "small"], "of 3 segments"),
