@@ -105,6 +105,8 @@ package struct Batch: Sendable {
   package let metadata: JSONValue
   /// The pointer events.
   package let pointers: PointerTrack
+  /// The pages that it shows, in the order of their times. They change neither the bytes nor the digest of the batch.
+  package internal(set) var pages: [PageView] = []
   /// The step of the producer's trace. It changes neither the bytes nor the digest of the batch.
   package internal(set) var traceParent: TraceParent?
   /// The folder of loose pictures that the batch is a part of, or all of; nil for a batch that cannot grow.

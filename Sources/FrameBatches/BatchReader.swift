@@ -122,6 +122,7 @@ extension Batch {
       frames: frames, refused: (draft.refused + order.refused).shortened(to: limits),
       warnings: draft.warnings + order.warnings + (list.warning.map { [$0] } ?? []),
       metadata: draft.metadata, pointers: pointers, traceParent: draft.traceParent, statesCapture: draft.capture != nil)
+    pages = draft.pages
     // Events are not divided between batches.
     if isSplit || draft.grows, pointers.events.isEmpty {
       folder = GrowingFolder(shownMs: frames[0].timeMs..<endMs)

@@ -34,6 +34,8 @@ package struct BatchDraft {
   package var traceParent: TraceParent?
   /// In the producer's order.
   package var pointers = PointerEventList()
+  /// In the order of their times.
+  package var pages: [PageView] = []
   /// The captures of refused frames whose masks, if they have any, are not in ``frames``.
   package var blindMs: [Int64] = []
 }

@@ -33,6 +33,8 @@ struct RRWebEvent {
   private(set) var pointers = PointerEventList()
   /// The size of the screen in the recorder's unit.
   private(set) var screen: RRWebArea?
+  /// The page that is opened.
+  private(set) var page: PageView?
   /// Images that cannot be shown, with the reasons.
   private(set) var refused: [String] = []
 
@@ -52,7 +54,7 @@ struct RRWebEvent {
   var concernsPictures: Bool { isLost || canvas != nil || !changes.isEmpty || !refused.isEmpty }
 
   /// Whether no reader needs it.
-  var isEmpty: Bool { !concernsPictures && pointers.isEmpty && screen == nil }
+  var isEmpty: Bool { !concernsPictures && pointers.isEmpty && screen == nil && page == nil }
 
   /// - Parameters:
   ///   - limits: of the images in one event.
@@ -67,7 +69,9 @@ struct RRWebEvent {
     case (3, 9): readCanvas(data)
     case (3, let source) where RRWebPointers.isSource(source):
       RRWebPointers.read(data, timeMs: timeMs, into: &pointers, limit: touches)
-    case (4, _): screen = RRWebArea(screen: data)
+    case (4, _):
+      screen = RRWebArea(screen: data)
+      page = data.text("href").flatMap { PageView(timeMs: timeMs, address: $0) }
     default: break
     }
     guard images <= limits.layers else { throw JSONError("\(images) images, more than the limit of \(limits.layers)") }

@@ -43,6 +43,7 @@ struct RRWebPlayer {
       if entry.event.isLost { stack.loseTrack() }
       screen.refused += entry.event.refused.map { RefusedFrame(source: entry.name, reason: $0) }
       area = entry.event.screen ?? area
+      entry.event.page?.add(to: &screen.pages)
       screen.pointers.add(entry.event.pointers, in: (stack.images.first?.area ?? area)?.space ?? .pixels)
       if let canvas = entry.event.canvas {
         let index = indices[canvas.id] ?? canvases.count

@@ -70,7 +70,10 @@ package struct SegmentManifest {
   }
 
   package var json: JSONValue {
-    facts.setting(staged.touches.map { ["touches": $0.json] } ?? [:])
+    var further: [String: JSONValue] = [:]
+    further["touches"] = staged.touches?.json
+    if !staged.pages.isEmpty { further[SegmentPages.key] = SegmentPages.json(staged.pages, from: segment.startMs) }
+    return facts.setting(further)
   }
 
   private var facts: JSONValue {

@@ -47,6 +47,8 @@ package struct StagedSegment {
   package let notes: [Int64: String]
   /// The pointer events; nil if there is none.
   private(set) var touches: SegmentTouches?
+  /// The pages that are opened in the segment, in the order of their times.
+  private(set) var pages: [PageView] = []
 
   /// - Throws: ``SegmentTooLarge``, ``DiskError``.
   package init(_ segment: EncodedSegment, in staging: Staging, refused: [RefusedFrame], notes: [Int64: String]) throws {
@@ -74,10 +76,10 @@ package struct StagedSegment {
     video = try keep(segment.bytes)
   }
 
-  /// Returns the segment with these pointer events.
-  package func with(_ touches: SegmentTouches?) -> StagedSegment {
+  /// Returns the segment with these pointer events and pages.
+  package func with(_ touches: SegmentTouches?, _ pages: [PageView] = []) -> StagedSegment {
     var segment = self
-    segment.touches = touches
+    (segment.touches, segment.pages) = (touches, pages)
     return segment
   }
 

@@ -57,6 +57,13 @@ enum SegmentVerification {
         problems.append("touches: \(error)")
       }
     }
+    if let pages = json.object?[SegmentPages.key] {
+      do {
+        _ = try SegmentPages.read(pages, of: segment)
+      } catch {
+        problems.append("\(SegmentPages.key): \(error)")
+      }
+    }
     var start = segment.startMs
     for (index, frame) in segment.frames.enumerated() {
       if frame.isCaptured ? frame.timeMs != start : index > 0 || frame.timeMs >= segment.startMs {

@@ -1,0 +1,30 @@
+import FileSystem
+
+/// A page or screen that a recorder has named: the address of a web page, or the name of a screen of an app.
+package struct PageView: Sendable, Equatable {
+  /// The most of a batch. Further ones are left out.
+  static let most = 1_000
+  private static let nameBytes = 200
+
+  /// Unix milliseconds.
+  package let timeMs: Int64
+  package let name: String
+
+  /// - Parameter address: its query, its fragment and a user's name are left out: they may be secret.
+  /// - Returns: nil if nothing is left.
+  init?(timeMs: Int64, address: String) {
+    var name = address.prefix { $0 != "?" && $0 != "#" }
+    if let authority = name.firstRange(of: "://") {
+      let rest = name[authority.upperBound...]
+      let end = rest.firstIndex(of: "/") ?? rest.endIndex
+      if let user = rest[..<end].lastIndex(of: "@") { name.removeSubrange(authority.upperBound...user) }
+    }
+    guard !name.isEmpty else { return nil }
+    (self.timeMs, self.name) = (timeMs, String(name).oneLine.shortened(to: Self.nameBytes))
+  }
+
+  /// Adds it to a list in order, unless the page is there already.
+  func add(to list: inout [PageView]) {
+    if list.count < Self.most, list.last?.name != name { list.append(self) }
+  }
+}
