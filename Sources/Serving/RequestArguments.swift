@@ -7,13 +7,34 @@ struct BadArguments: Error, CustomStringConvertible {
   let description: String
 }
 
+extension Clip {
+  /// Returns a name for tags and files; empty for the whole session.
+  ///
+  /// - Parameter range: the part of the session in unix milliseconds.
+  func name(in range: Range<Int64>) -> String {
+    let idle = idle.map { "-idle-\($0.name)" } ?? ""
+    return self == .whole ? "" : "-\(range.lowerBound)-\(range.upperBound)-\(speed)\(idle)"
+  }
+}
+
 extension HTTPRequest {
-  /// The part of a session that a request for a film names with `from`, `to` and `speed`.
+  /// The part of a session that a request for a film names with `from`, `to`, `speed`, `idle` and `idle-events`.
   func clip() throws(BadArguments) -> Clip {
     guard let speed = FilmSpeed(argument("speed") ?? "1") else {
       throw BadArguments(description: "speed, as in ?speed=2, is \(FilmSpeed.rule)")
     }
-    return Clip(from: try optionalInstant("from"), to: try optionalInstant("to"), speed: speed)
+    return Clip(
+      from: try optionalInstant("from"), to: try optionalInstant("to"), speed: speed, idle: try idle(at: speed))
+  }
+
+  private func idle(at speed: FilmSpeed) throws(BadArguments) -> IdleRule? {
+    guard let text = argument("idle"), !text.isEmpty else { return nil }
+    guard var rule = IdleRule(text) else {
+      throw BadArguments(description: "idle, as in ?idle=cut, is \(IdleRule.rule)")
+    }
+    if let fault = rule.fault(at: speed) { throw BadArguments(description: "idle=\(text): \(fault)") }
+    rule.endsAtPointerEvents = argument("idle-events") == "1"
+    return rule
   }
 
   /// The maximum of the longer side of an animated picture, which a request names with `max-side`.

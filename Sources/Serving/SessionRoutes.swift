@@ -89,6 +89,7 @@ package final class SessionRoutes: Sendable {
     Route(ofPlayback: "iframes.m3u8") { try $0.playlist("iframes.m3u8", of: $1, $2) },
     Route(ofPlayback: "multivariant.m3u8") { try $0.playlist("multivariant.m3u8", of: $1, $2) },
     Route(ofPlayback: "pictures.jsonl") { try $0.pictures(of: $1, $2) },
+    Route(ofPlayback: "map.json") { try $0.map(of: $1, $2) },
     Route(ofPlayback: "session.mp4") { try $0.film(of: $1, as: nil, $2) },
     Route(ofPlayback: "session.gif") { try $0.film(of: $1, as: .gif, $2) },
     Route(ofPlayback: "session.webp") { try $0.film(of: $1, as: .webp, $2) },
@@ -222,6 +223,23 @@ package final class SessionRoutes: Sendable {
     }
   }
 
+  /// The map of the film that the same arguments name.
+  private func map(of playback: SessionPlayback, _ request: HTTPRequest) throws -> HTTPResponse {
+    do {
+      let clip = try request.clip()
+      let tag = "\(playback.digest)\(clip.name(in: try playback.range(of: clip)))-map"
+      if request.has(tag) { return HTTPResponse(.json, [], tag: tag) }
+      let map = try semaphore.pass {
+        try playback.map(of: clip) { if request.isAbandoned() { throw ClientGone() } }
+      }
+      return HTTPResponse(.json, map.json.bytes() + [UInt8(ascii: "\n")], tag: tag)
+    } catch let bad as BadArguments {
+      return .failure(400, "\(bad)")
+    } catch let bad as BadClip {
+      return .failure(bad.fault == .empty ? 400 : 404, "\(bad)")
+    }
+  }
+
   /// The session as a film, or a part of it.
   ///
   /// - Parameter format: of an animated picture; nil for an MP4.
@@ -232,7 +250,7 @@ package final class SessionRoutes: Sendable {
       let clip = try request.clip()
       let animation = try format.map { (format: $0, maxSide: try request.maxSide()) }
       let range = try playback.range(of: clip)
-      let part = clip == .whole ? "" : "-\(range.lowerBound)-\(range.upperBound)-\(clip.speed)"
+      let part = clip.name(in: range)
       let tag = playback.digest + part + (animation.map { "-\($0.format.rawValue)-\($0.maxSide)" } ?? "")
       // Do not make the film for a client that has it.
       let kind: HTTPResponse.Kind = format.map { $0 == .gif ? .gif : .webp } ?? .mp4

@@ -93,7 +93,7 @@ import Testing
         }
       }
     }
-    #expect(Set(elsewhere) == ["every", "max-side"])
+    #expect(Set(elsewhere) == ["every", "idle", "max-side"])
   }
 
   @Test(arguments: [

@@ -114,7 +114,7 @@ import Testing
     let cut = try Self.plan(minutes, speed: "1000", gaps: .cut)
     #expect(cut.durationMs == 50 && cut.parts.reduce(0) { $0 + $1.lengthMs } == 50_000)
     let long = [Self.segment(0..<5_000, [0], gapAfterMs: 1_000_000), Self.segment(1_005_000..<1_010_000, [1_005_000])]
-    #expect(try Self.plan(long, speed: "200").chapters.map(\.startMs) == [0, 25, 5_025])
+    #expect(try Self.plan(long, speed: "200").namedMap(of: "").movieChapters.map(\.startMs) == [0, 25, 5_025])
   }
 
   @Test func clipBeginsWithThePictureOnScreen() throws {

@@ -12,6 +12,13 @@ private func parts(_ plan: StitchPlan) -> [String] {
   }
 }
 
+/// Returns the chapters without the instants at the end of their titles.
+private func chapters(_ plan: StitchPlan) -> [Chapter] {
+  plan.namedMap(of: "").movieChapters.map { chapter in
+    Chapter(startMs: chapter.startMs, title: String(chapter.title.prefix { $0 != "," }))
+  }
+}
+
 @Suite struct FilmPlanTests {
   private let session = [
     PublishedSegment.made(1_000, 6_000), PublishedSegment.made(6_000, 8_000, gapAfterMs: 3_000),
@@ -25,17 +32,28 @@ private func parts(_ plan: StitchPlan) -> [String] {
     #expect(parts(plan) == ["0+5000", "5000+5000 (3000)", "10000+700", "10700+2700", "13400+850 (250)"])
     #expect(plan.durationMs == 14_250)
     #expect(
-      plan.chapters == [
+      chapters(plan) == [
         Chapter(startMs: 0, title: "start"), Chapter(startMs: 7_000, title: "gap of 3 s"),
         Chapter(startMs: 10_000, title: "after a gap of 3 s"), Chapter(startMs: 14_000, title: "gap of 0.250 s"),
       ])
+  }
+
+  @Test func titlesOfChaptersEndWithTheirInstants() {
+    var plan = StitchPlan(session, gaps: .cut)
+    #expect(
+      plan.namedMap(of: "").movieChapters.map(\.title) == [
+        "start, 1970-01-01T00:00:01.000Z", "after a gap of 3 s, 1970-01-01T00:00:11.000Z",
+      ])
+    plan.zeroMs = 1_000
+    #expect(
+      plan.namedMap(of: "").movieChapters.map(\.title) == ["start, +0.000s", "after a gap of 3 s, +10.000s"])
   }
 
   @Test func cutGapsAreRemovedAndSeamsAreClosed() {
     let plan = StitchPlan(session, gaps: .cut)
     #expect(parts(plan) == ["0+5000", "5000+2000", "7000+700", "7700+2700", "10400+600"])
     #expect(
-      plan.chapters == [Chapter(startMs: 0, title: "start"), Chapter(startMs: 7_000, title: "after a gap of 3 s")])
+      chapters(plan) == [Chapter(startMs: 0, title: "start"), Chapter(startMs: 7_000, title: "after a gap of 3 s")])
   }
 
   @Test func aSessionWithoutGapsHasNoChapters() {
@@ -75,12 +93,12 @@ private func parts(_ plan: StitchPlan) -> [String] {
   @Test func chaptersOfAClipAreItsOwnAtItsSpeed() throws {
     let double = try #require(FilmSpeed("2"))
     #expect(
-      StitchPlan(session, gaps: .hold, range: 7_000..<12_000, speed: double).chapters == [
+      chapters(StitchPlan(session, gaps: .hold, range: 7_000..<12_000, speed: double)) == [
         Chapter(startMs: 0, title: "start"), Chapter(startMs: 500, title: "gap of 3 s"),
         Chapter(startMs: 2_000, title: "after a gap of 3 s"),
       ])
     #expect(
-      StitchPlan(session, gaps: .hold, range: 9_000..<12_000).chapters == [
+      chapters(StitchPlan(session, gaps: .hold, range: 9_000..<12_000)) == [
         Chapter(startMs: 0, title: "start"), Chapter(startMs: 2_000, title: "after a gap of 3 s"),
       ])
     #expect(StitchPlan(session, gaps: .cut, range: 9_000..<12_000).chapters.isEmpty)

@@ -59,6 +59,7 @@ private struct PlaylistChecker {
     "EXTM3U", "EXT-X-VERSION", "EXT-X-INDEPENDENT-SEGMENTS", "EXT-X-I-FRAMES-ONLY", "EXT-X-TARGETDURATION",
     "EXT-X-PLAYLIST-TYPE", "EXT-X-MAP", "EXT-X-PROGRAM-DATE-TIME", "EXT-X-BYTERANGE", "EXTINF", "EXT-X-GAP",
     "EXT-X-DISCONTINUITY", "EXT-X-ENDLIST", "EXT-X-MEDIA-SEQUENCE", "EXT-X-DISCONTINUITY-SEQUENCE",
+    "EXT-X-DATERANGE",
   ]
 
   private mutating func playlist(_ name: String) throws -> Playlist {
@@ -69,6 +70,7 @@ private struct PlaylistChecker {
     var playlist = Playlist()
     var (duration, date, map, range) = (nil as Int?, nil as Int?, nil as String?, nil as Range<Int>?)
     var (isGap, isBehindDiscontinuity) = (false, false)
+    var ids: Set<String> = []
     for line in lines.dropLast() {
       require(!line.isEmpty || line == lines.last, "an empty line in \(name)")
       if line.hasPrefix("#EXT") {
@@ -94,6 +96,11 @@ private struct PlaylistChecker {
           let numbers = value.split(separator: "@").compactMap { Int($0) }
           require(numbers.count == 2, "8216, 4.3.2.2: BYTERANGE:\(value)")
           range = numbers.count == 2 ? numbers[1]..<numbers[1] + numbers[0] : nil
+        case "EXT-X-DATERANGE":
+          let pattern = /ID="([^"]+)",CLASS="[^"]+",START-DATE="[^"]+Z"(,DURATION=\d+\.\d{3})?(,X-[A-Z-]+="[^"]*")*/
+          let named = value.wholeMatch(of: pattern)
+          require(named != nil, "8216bis, 4.4.5.1: DATERANGE:\(value)")
+          require(named.map { ids.insert(String($0.1)).inserted } ?? true, "8216bis, 4.4.5.1: an ID twice: \(value)")
         case "EXT-X-GAP": isGap = true
         case "EXT-X-DISCONTINUITY": isBehindDiscontinuity = true
         default: break

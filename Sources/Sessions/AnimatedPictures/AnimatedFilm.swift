@@ -42,13 +42,13 @@ extension Stitching {
     progress: (Int, Int) throws -> Void
   ) throws -> Written {
     // As in an MP4. It bounds the number of pictures that a gap becomes.
-    for part in plan.parts where plan.speed.film(part.gapMs) > MediaTime.maximumSampleMs {
+    for part in plan.parts where plan.speed.film(part.filmGapMs) > MediaTime.maximumSampleMs {
       throw SegmentSamples.unreadableHold(part.segment.file)
     }
     let pictures = AnimationPlan(plan)
     var writer = try AnimationWriter(file, as: format, pictures, maxSide: maxSide)
     let bytes = try writer.write(from: videos, progress: progress)
-    return (bytes, writer.pictures, writer.merged, pictures.size(maxSide: maxSide))
+    return (bytes, writer.pictures, writer.merged + pictures.idle, pictures.size(maxSide: maxSide))
   }
 
   /// Writes the picture with which a film begins.

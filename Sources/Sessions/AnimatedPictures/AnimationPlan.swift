@@ -23,6 +23,8 @@ struct AnimationPlan: Equatable {
   let parts: [Part]
   let lengthMs: Int64
   let speed: FilmSpeed
+  /// The number of further captures, in idle time that is shortened: the picture before them stays.
+  let idle: Int
 
   init(_ plan: StitchPlan) {
     var parts: [Part] = []
@@ -37,11 +39,13 @@ struct AnimationPlan: Equatable {
         latest = frame
         guard !isContinued else { continue }
         let sinceMs = starts[index] - part.skippedMs
-        pictures.append(Picture(frame: index, startMs: part.startMs + (sinceMs > 0 ? sinceMs + part.earlyMs : 0)))
+        if part.isIdle(atMs: starts[index]) { continue }
+        let startMs = part.startMs + (sinceMs > 0 ? part.film(sinceMs) + part.earlyMs : 0)
+        pictures.append(Picture(frame: index, startMs: startMs))
       }
       if !pictures.isEmpty { parts.append(Part(segment: part.segment, pictures: pictures)) }
     }
-    self.parts = parts
+    (self.parts, idle) = (parts, plan.idleCaptures)
     lengthMs = plan.parts.reduce(0) { $0 + $1.lengthMs }
     speed = plan.speed
   }

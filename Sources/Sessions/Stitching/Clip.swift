@@ -4,7 +4,7 @@ import Encoding
 import FrameBatches
 import ISOMedia
 
-/// The part of a session that a film shows, and its speed.
+/// The part of a session that a film shows, its speed, and the handling of idle time.
 package struct Clip: Sendable, Equatable {
   /// A whole session.
   package static let whole = Clip(from: nil, to: nil)
@@ -12,12 +12,14 @@ package struct Clip: Sendable, Equatable {
   let from: SessionInstant?
   let to: SessionInstant?
   package let speed: FilmSpeed
+  /// The handling of idle time; nil to keep it.
+  package let idle: IdleRule?
 
   /// - Parameters:
   ///   - from: nil for the session's start.
   ///   - to: where the film ends; nil for the session's end.
-  package init(from: SessionInstant?, to: SessionInstant?, speed: FilmSpeed = .normal) {
-    (self.from, self.to, self.speed) = (from, to, speed)
+  package init(from: SessionInstant?, to: SessionInstant?, speed: FilmSpeed = .normal, idle: IdleRule? = nil) {
+    (self.from, self.to, self.speed, self.idle) = (from, to, speed, idle)
   }
 
   var isWhole: Bool { from == nil && to == nil }
@@ -101,6 +103,8 @@ struct ClippedSession {
   let range: Range<Int64>
   /// Faults that do not prevent the film.
   let warnings: [Problem]
+  /// Events of these segments.
+  var marks = SessionMarks()
 }
 
 extension ClippedSession {
@@ -141,23 +145,35 @@ extension SessionDirectory {
 
   private func publishedSegments(of clip: Clip, progress: () throws -> Void) throws -> ClippedSession {
     let starts = try publishedStarts()
-    guard let first = starts.first, let last = try starts.last.map({ try soundManifest($0).segment }) else {
+    guard let first = starts.first, let last = try starts.last.map(soundManifest) else {
       throw BadSession(path, "no published segment", advice: SessionAdvice.naming(insteadOf: path))
     }
     let isCut = try retention() != nil
-    return try ClippedSession(clip, of: session, first: first, last: last, starts: starts, isCut: isCut) { start in
+    var marks = SessionMarks()
+    marks.add(last.json, of: last.segment)
+    var part = try ClippedSession(
+      clip, of: session, first: first, last: last.segment, starts: starts, isCut: isCut
+    ) { start in
       try progress()
-      return try soundManifest(start).segment
+      let (segment, json) = try soundManifest(start)
+      marks.add(json, of: segment)
+      return segment
     }
+    part.marks = marks
+    return part
   }
 }
 
 extension StitchPlan {
-  /// - Throws: ``BadClip`` if it shows nothing.
+  /// - Parameter haveEqualKeys: asked about segments on both sides of a batch's end, to find idle time.
+  /// - Throws: ``BadClip`` if it shows nothing, and what `haveEqualKeys` throws.
   init(
-    _ part: ClippedSession, of clip: Clip, gaps: GapRule, as form: FilmForm, in session: SessionID
-  ) throws(BadClip) {
-    self.init(part.segments, gaps: gaps, range: clip.isWhole ? nil : part.range, speed: clip.speed, as: form)
+    _ part: ClippedSession, of clip: Clip, gaps: GapRule, as form: FilmForm, in session: SessionID,
+    haveEqualKeys: Stills.KeyComparison = { _, _ in false }
+  ) throws {
+    try self.init(
+      part.segments, gaps: gaps, range: clip.isWhole ? nil : part.range, speed: clip.speed, as: form, idle: clip.idle,
+      marks: part.marks, haveEqualKeys: haveEqualKeys)
     guard !parts.isEmpty else {
       throw BadClip(
         session: session, fault: .gap, fromMs: part.range.lowerBound, toMs: part.range.upperBound, bounds: part.bounds)

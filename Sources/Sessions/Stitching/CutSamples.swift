@@ -45,7 +45,8 @@ extension SegmentSamples {
     parameterSets.keyPicture = writer.parameterSet
   }
 
-  private func numbered(_ samples: [Sample], _ writer: SkipSliceWriter) throws(SegmentMismatch) -> [Sample] {
+  /// Numbers the pictures behind the first one.
+  func numbered(_ samples: [Sample], _ writer: SkipSliceWriter) throws(SegmentMismatch) -> [Sample] {
     var numbered = samples
     for index in samples.indices.dropFirst() {
       var data = samples[index].data

@@ -123,7 +123,7 @@ extension StitchPlan.Part {
   var frames: ArraySlice<PublishedSegment.Frame> {
     let starts = segment.startsOfFrames
     let first = starts.lastIndex { $0 <= skippedMs } ?? 0
-    let end = starts.firstIndex { $0 >= skippedMs + lengthMs - earlyMs } ?? starts.count
+    let end = starts.firstIndex { $0 >= skippedMs + sessionMs - earlyMs } ?? starts.count
     return segment.frames[first..<max(first + 1, end)]
   }
 }

@@ -18,6 +18,7 @@ package final class FilmSegments: ArtifactStore, SegmentVideos {
   private struct Stored {
     let segment: PublishedSegment
     let video: StagedVideo
+    let marks: SessionMarks
   }
 
   private let file: UnnamedFile
@@ -69,7 +70,8 @@ package final class FilmSegments: ArtifactStore, SegmentVideos {
       state.isWithoutClock = state.isWithoutClock || isWithoutClock
       // A batch that is named twice is the same batch.
       for manifest in manifests {
-        let stored = Stored(segment: manifest.segment, video: manifest.staged.video)
+        let stored = Stored(
+          segment: manifest.segment, video: manifest.staged.video, marks: SessionMarks(of: manifest))
         state.segments[manifest.segment.startMs] = state.segments[manifest.segment.startMs] ?? stored
       }
     }
@@ -105,12 +107,13 @@ package final class FilmSegments: ArtifactStore, SegmentVideos {
     }
     let zeroMs = all.isWithoutClock ? assumedStart : nil
     do {
-      let part = try ClippedSession(
+      var part = try ClippedSession(
         clip, of: session, first: first, last: last.segment, starts: starts, zeroMs: zeroMs
       ) { start in
         guard let stored = all.segments[start] else { throw BadSession(target, "segment \(start) is missing") }
         return stored.segment
       }
+      part.marks = SessionMarks(part.segments.compactMap { all.segments[$0.startMs]?.marks })
       return try Stitching.film(
         of: part, in: session, from: self, showing: clip, as: form, to: target, gaps: gaps, zeroMs: zeroMs,
         progress: progress)

@@ -6,7 +6,8 @@ package struct FilmSpeed: Sendable, Equatable, CustomStringConvertible {
   /// The forms that ``init(_:)`` reads, for a message.
   package static let rule = "a number from 0.1 to 100000 with up to three decimals"
 
-  private let thousandths: Int64
+  /// Session time per 1 000 units of film time.
+  let thousandths: Int64
 
   private init(thousandths: Int64) { self.thousandths = thousandths }
 
@@ -29,8 +30,15 @@ package struct FilmSpeed: Sendable, Equatable, CustomStringConvertible {
   }
 
   var isSlow: Bool { thousandths < 1_000 }
+  var isQuick: Bool { thousandths > 1_000 }
   /// Whether the film may leave out pictures: see ``FastFilm``.
   var isFast: Bool { thousandths > 100_000 }
+
+  /// Whether the product of two speeds is that of a film that may leave out pictures.
+  func isFast(times other: FilmSpeed) -> Bool { thousandths * other.thousandths > 100_000_000 }
+
+  /// Returns the least time at normal speed that lasts for a time of the film.
+  func normal(_ time: Int64) -> Int64 { (time * thousandths + 999) / 1_000 }
 
   /// Returns a time of the film, rounded down.
   ///

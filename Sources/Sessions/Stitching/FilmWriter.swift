@@ -21,6 +21,7 @@ struct FilmWriter {
   private var hasTexts = false
   private var end: Int
   private var clock: FilmClock
+  private let chapters: [Chapter]
   private static let movieOffset = MP4Movie.fileType.count
   /// A film has at least this many bytes for each unused byte: 0.5 %.
   private static let sizePerUnusedByte = 200
@@ -37,7 +38,8 @@ struct FilmWriter {
       return sum + part.segment.samples + part.segment.frames.count + 1 + repeats
     }
     let keys = plan.parts.reduce(0) { $0 + ($1.segment.isImported ? $1.segment.samples : 0) }
-    let chapterSize = plan.chapters.reduce(0) { $0 + 9 + $1.title.utf8.count }
+    chapters = plan.namedMap(of: "").movieChapters
+    let chapterSize = chapters.reduce(0) { $0 + 9 + $1.title.utf8.count }
     // A segment's two parameter sets have 2 KiB at most; a key picture's has some bytes.
     movieSpace =
       4_096 + 4_096 * kinds.count + MP4Track.tableSize(samples: samples, chunks: 2 * plan.parts.count, keys: keys)
@@ -72,7 +74,7 @@ struct FilmWriter {
     let segment = part.segment
     let bytes = try videos.video(of: segment)
     var samples = try SegmentSamples(of: segment, bytes: bytes, reader: videos.reader)
-    let endMs = part.skippedMs + part.lengthMs - part.earlyMs
+    let endMs = part.skippedMs + part.sessionMs - part.earlyMs
     let isShorter = part.isOnlyFirst && endMs < segment.endMs - segment.startMs
     if !isShorter { try samples.stretch(toMs: endMs, gapMs: part.gapMs, file: segment.file) }
     if let zeroMs = plan.zeroMs { try samples.countTimes(fromMs: zeroMs, file: segment.file) }
@@ -82,6 +84,7 @@ struct FilmWriter {
     } else if plan.speed.isFast, !segment.isImported {
       samples.removeRepeats()
     }
+    try samples.shortenIdle(of: part)
     samples.lead(byMs: part.earlyMs)
     if plan.speed != .normal { samples.retime(from: MediaTime.ticks(ms: part.startMs), &clock) }
     try samples.requireReadableDurations(segment.file)
@@ -110,7 +113,7 @@ struct FilmWriter {
 
   private var movie: [UInt8] {
     MP4Movie.bytes(
-      of: hasTexts ? [video, timing] : [video], chapters: plan.chapters,
+      of: hasTexts ? [video, timing] : [video], chapters: chapters,
       startMs: plan.zeroMs == nil ? plan.shown.lowerBound : nil)
   }
 

@@ -23,49 +23,91 @@ struct StitchPlan: Equatable {
     var startMs: Int64
     /// The beginning of the segment that the film leaves out.
     let skippedMs: Int64
-    /// Up to the next part: the last picture is held longer, or cut short, to close a seam.
+    /// Up to the next part: the last picture is held longer, or cut short, to close a seam. It has idle time as the film does.
     var lengthMs: Int64
-    /// The unrecorded part of the length, at its end.
+    /// The unrecorded part of the session's time, at its end.
     var gapMs: Int64
     /// Whether the film shows less of the segment than a film of the whole session.
-    let isCut: Bool
+    var isCut: Bool
+    /// Idle time that the film shortens, in order; see ``Stills``.
+    var idle: [IdleTime] = []
     /// How long its first picture is shown before the segment starts, in place of segments that a fast film leaves out.
     var earlyMs: Int64 = 0
     /// Whether a fast film shows its first picture only.
     var isOnlyFirst = false
 
     /// The part of the session, in unix milliseconds.
-    var shown: Range<Int64> { segment.startMs + skippedMs..<segment.startMs + skippedMs + lengthMs }
+    var shown: Range<Int64> { segment.startMs + skippedMs..<segment.startMs + skippedMs + sessionMs }
   }
 
   let parts: [Part]
-  /// The part of the session, in unix milliseconds.
-  let shown: Range<Int64>
-  /// The number of captures in it, and of those that a fast film leaves out.
+  /// The number of captures in the part of the session, and of those that a fast film leaves out.
   let captures: Int
   let leftOut: Int
-  /// At the film's speed.
-  let chapters: [Chapter]
-  let speed: FilmSpeed
+  /// The number of segments whose idle time stays, because another encoder has coded them.
+  private(set) var foreign = 0
+  /// The number of captures in idle time that the film shortens. They show the picture before them.
+  private(set) var idleCaptures = 0
+  /// The instants that the film shows, and their names.
+  let map: FilmMap
+  let chapters: [FilmChapter]
   /// The instant that counts as 0, for pictures without a clock; nil if instants are unix milliseconds.
   var zeroMs: Int64?
 
   /// The shortest gap of a fast film that is a chapter, in milliseconds of the film.
   private static let shortestChapterMs: Int64 = 1_000
 
+  var speed: FilmSpeed { map.speed }
+
+  /// The part of the session, in unix milliseconds.
+  var shown: Range<Int64> { map.shown }
+
   /// At the film's speed, rounded down.
   var durationMs: Int64 { speed.film(parts.reduce(0) { $0 + $1.lengthMs }) }
+
+  /// A film with all idle time.
+  init(
+    _ segments: [PublishedSegment], gaps: GapRule, range: Range<Int64>? = nil, speed: FilmSpeed = .normal,
+    as form: FilmForm = .mp4, marks: SessionMarks = SessionMarks()
+  ) {
+    self.init(segments, gaps: gaps, range: range, speed: speed, as: form, idle: nil, marks: marks) { _, _ in false }
+  }
 
   /// - Parameters:
   ///   - segments: in the order of their starts.
   ///   - range: the part of the session to show, in unix milliseconds; nil for all.
+  ///   - idle: the handling of idle time; nil to keep it. A fast film keeps it.
+  ///   - marks: events that are chapters.
+  ///   - haveEqualKeys: asked about segments on both sides of a batch's end, to find idle time.
   init(
     _ segments: [PublishedSegment], gaps: GapRule, range: Range<Int64>? = nil, speed: FilmSpeed = .normal,
-    as form: FilmForm = .mp4
-  ) {
+    as form: FilmForm = .mp4, idle: IdleRule?, marks: SessionMarks = SessionMarks(), haveEqualKeys: Stills.KeyComparison
+  ) rethrows {
+    var (parts, chapters) = Self.parts(of: segments, gaps: gaps, range: range, speed: speed)
+    let shown = (parts.first?.shown.lowerBound ?? 0)..<(parts.last?.shown.upperBound ?? 0)
+    if let idle, !speed.isFast, !parts.isEmpty {
+      let stills = try Stills(
+        parts, idle, speed, pointersMs: idle.endsAtPointerEvents ? marks.pointersMs : [], haveEqualKeys: haveEqualKeys)
+      (parts, foreign, idleCaptures) = (stills.parts, stills.foreign, stills.captures)
+    }
+    map = FilmMap(parts.flatMap(\.pieces), shown: shown, speed: speed)
+    chapters += marks.all.filter { shown.contains($0.unixMs) }
+    self.chapters = FilmChapter.list(chapters, from: shown.lowerBound)
+    if speed.isFast, !parts.isEmpty {
+      let film = FastFilm(parts, speed, FilmPace(of: form))
+      (self.parts, captures, leftOut) = (film.parts, film.captures, film.leftOut)
+    } else {
+      (self.parts, captures, leftOut) = (parts, 0, 0)
+    }
+  }
+
+  /// Returns the parts of a film with all idle time, and its gaps as chapters.
+  static func parts(
+    of segments: [PublishedSegment], gaps: GapRule, range: Range<Int64>?, speed: FilmSpeed
+  ) -> (parts: [Part], chapters: [FilmChapter]) {
     var parts: [Part] = []
     var now: Int64 = 0
-    var chapters: [Chapter] = []
+    var chapters: [FilmChapter] = []
     for (index, segment) in segments.enumerated() {
       let next = index + 1 < segments.count ? segments[index + 1] : nil
       let gapMs = next.map { segment.gap(before: $0)?.lengthMs ?? 0 } ?? segment.gapAfterMs
@@ -73,7 +115,6 @@ struct StitchPlan: Equatable {
       let gapStartMs = endMs - gapMs
       let all = segment.startMs..<(gaps == .hold ? endMs : gapStartMs)
       let shown = range.map { all.clamped(to: $0) } ?? all
-      let atMs = now
       if !shown.isEmpty {
         parts.append(
           Part(
@@ -84,36 +125,36 @@ struct StitchPlan: Equatable {
       }
       if gapMs > 0, !speed.isFast || speed.film(gapMs) >= Self.shortestChapterMs {
         if gaps == .hold, gapStartMs > shown.lowerBound, gapStartMs < shown.upperBound {
-          chapters.append(Chapter(startMs: atMs + gapStartMs - shown.lowerBound, title: "gap of \(Self.text(gapMs))"))
+          chapters.append(
+            FilmChapter(kind: .gap, unixMs: gapStartMs, unixEndMs: endMs, title: "gap of \(Self.text(gapMs))"))
         }
         if next != nil, !parts.isEmpty, range.map({ $0.contains(endMs) }) ?? true {
-          chapters.append(Chapter(startMs: now, title: "after a gap of \(Self.text(gapMs))"))
+          chapters.append(FilmChapter(kind: .afterGap, unixMs: endMs, title: "after a gap of \(Self.text(gapMs))"))
         }
       }
     }
-    shown = (parts.first?.shown.lowerBound ?? 0)..<(parts.last?.shown.upperBound ?? 0)
-    if speed.isFast, !parts.isEmpty {
-      let film = FastFilm(parts, speed, FilmPace(of: form))
-      (self.parts, captures, leftOut) = (film.parts, film.captures, film.leftOut)
-    } else {
-      (self.parts, captures, leftOut) = (parts, 0, 0)
-    }
-    self.speed = speed
-    // Players start the film at its first chapter.
-    let start = chapters.isEmpty ? [] : [Chapter(startMs: 0, title: "start")]
-    self.chapters = (start + chapters).map { Chapter(startMs: speed.film($0.startMs), title: $0.title) }
+    return (parts, chapters)
   }
 
-  /// Returns a warning if captures are left out.
+  /// Returns the map with the names of the film's session and chapters.
+  func namedMap(of session: String) -> NamedMap {
+    NamedMap(session: session, map: map, chapters: chapters, zeroMs: zeroMs)
+  }
+
+  /// Returns warnings: captures are left out, or idle time is not.
   ///
   /// - Parameter file: the film.
   func omissions(in file: String) -> [Problem] {
-    guard leftOut > 0 else { return [] }
-    return [
-      Problem(
-        file: file,
-        what: "\(leftOut) of \(captures) pictures are left out: at speed \(speed), no screen shows them")
-    ]
+    var notes: [String] = []
+    if leftOut > 0 {
+      notes.append("\(leftOut) of \(captures) pictures are left out: at speed \(speed), no screen shows them")
+    }
+    if foreign > 0 {
+      notes.append(
+        "\(foreign) of \(parts.count) segments keep their idle time: another encoder has coded them; run reencode first"
+      )
+    }
+    return notes.map { Problem(file: file, what: $0) }
   }
 
   /// The pictures in whose durations Chromium looks for that of a film's last one.

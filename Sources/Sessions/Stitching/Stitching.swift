@@ -21,6 +21,10 @@ public struct StitchedSession: Sendable, Equatable {
   /// The part of the session that is shown, in unix milliseconds.
   package let shown: Range<Int64>
   package var speed = FilmSpeed.normal
+  /// The instants that it shows.
+  package let map: FilmMap
+  /// The map with names; nil for a poster.
+  package var namedMap: NamedMap?
   /// The number of pictures of an animated picture or a poster.
   package var pictures: Int?
   /// The number of captured pictures that an animated picture shows as the one before, because they look like it.
@@ -32,6 +36,18 @@ public struct StitchedSession: Sendable, Equatable {
   /// Missing parts of the session.
   package let warnings: [Problem]
 
+  /// Returns when the film shows an instant, in ticks of 1/90 000 s from its start.
+  ///
+  /// - Parameter unixMs: unix milliseconds.
+  /// - Returns: for an instant that the film leaves out, where it would be; nil outside of the part of the session.
+  public func film(ofUnix unixMs: Int64) -> Int64? { map.film(ofUnix: unixMs) }
+
+  /// Returns the instant that the film shows, in unix milliseconds: the latest one that has begun.
+  ///
+  /// - Parameter ticks: of 1/90 000 s, from the film's start.
+  /// - Returns: nil before or behind the film.
+  public func unix(ofFilm ticks: Int64) -> Int64? { map.unix(ofFilm: ticks) }
+
   /// One line of JSON.
   public var json: String {
     var members: [String: JSONValue] = [
@@ -42,6 +58,7 @@ public struct StitchedSession: Sendable, Equatable {
     ]
     if zeroMs != nil { members["clock"] = .string("unknown") }
     members["pictures"] = pictures.map { .number($0) }
+    members["map"] = namedMap?.json
     if merged > 0 { members["merged"] = .number(merged) }
     members["width"] = size.map { .number($0.width) }
     members["height"] = size.map { .number($0.height) }
@@ -108,7 +125,7 @@ public enum Stitching {
     of part: ClippedSession, in session: SessionID, from videos: some SegmentVideos, showing clip: Clip,
     as form: FilmForm, to target: String, gaps: GapRule, zeroMs: Int64? = nil, progress: (Int, Int) throws -> Void
   ) throws -> StitchedSession {
-    var plan = try StitchPlan(part, of: clip, gaps: gaps, as: form, in: session)
+    var plan = try StitchPlan(part, of: clip, gaps: gaps, as: form, in: session, haveEqualKeys: videos.keyComparison)
     plan.zeroMs = zeroMs
     let target = try Self.file(target)
     let file = try OutputFile(unnamedIn: DurableFile.parentDirectory(of: target))
@@ -118,7 +135,8 @@ public enum Stitching {
     return StitchedSession(
       file: target, session: session.description, durationMs: form.isPoster ? 0 : plan.durationMs,
       segments: form.isPoster ? 1 : plan.parts.count, bytes: written.bytes, shown: from..<(form.isPoster ? from : to),
-      speed: plan.speed, pictures: written.pictures, merged: written.merged, size: written.size, zeroMs: zeroMs,
+      speed: plan.speed, map: plan.map, namedMap: form.isPoster ? nil : plan.namedMap(of: session.description),
+      pictures: written.pictures, merged: written.merged, size: written.size, zeroMs: zeroMs,
       warnings: part.warnings + plan.omissions(in: target))
   }
 
@@ -149,18 +167,20 @@ public enum Stitching {
     progress: (Int, Int) throws -> Void = { _, _ in }
   ) throws -> StitchedSession {
     let directory = try SessionDirectory(at: path, decoders: decoders)
-    let segments = try directory.soundSegments()
+    let session = try directory.segments(of: .whole)
+    let segments = session.segments
     let target = try Self.target(target, in: { $0 })
     guard try !DurableFile.exists(target) || DurableFile.isDirectory(target) else {
       throw BadTarget(path: target, cause: "no directory", advice: "name a directory")
     }
     let package = HLSPackage(path: target, temporary: "\(target)/.\(WorkerID()).part")
-    let bytes = try package.write(segments, from: directory, progress: progress)
+    let map = NamedMap(ofPlaylistOf: session, directory.session)
+    let bytes = try package.write(segments, from: directory, dates: map.dateRanges, progress: progress)
     return StitchedSession(
       file: "\(target)/\(HLSPlaylist.file)", session: directory.session.description,
       durationMs: segments[segments.count - 1].endMs - segments[0].startMs, segments: segments.count, bytes: bytes,
-      shown: segments[0].startMs..<segments[segments.count - 1].endMs,
-      warnings: SessionOrder.missingParts(of: segments, isCut: try directory.retention() != nil))
+      shown: segments[0].startMs..<segments[segments.count - 1].endMs, map: map.map, namedMap: map,
+      warnings: session.warnings)
   }
 
   /// Returns the path of a file to write or to replace, which must not be in a published session.

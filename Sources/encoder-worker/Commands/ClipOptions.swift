@@ -13,15 +13,17 @@ struct ClipOptions: ParsableArguments {
   @Option(help: ArgumentHelp("Speed of the film, 0.1 to 100000. (default: 1)", valueName: "x"))
   var speed: String?
 
-  func validate() throws { _ = try clip() }
+  func validate() throws { _ = try clip(idle: nil) }
 
   var isEmpty: Bool { from == nil && toTime == nil && speed == nil }
 
-  func clip() throws -> Clip {
+  /// - Parameter idle: the handling of idle time; nil to keep it.
+  func clip(idle: IdleRule?) throws -> Clip {
     guard let speed = FilmSpeed(speed ?? "1") else {
       throw ValidationError("--speed '\(speed ?? "")': it is \(FilmSpeed.rule)")
     }
-    return Clip(from: try Self.instant("--from", from), to: try Self.instant("--to-time", toTime), speed: speed)
+    return Clip(
+      from: try Self.instant("--from", from), to: try Self.instant("--to-time", toTime), speed: speed, idle: idle)
   }
 
   /// - Throws: wrong usage if the value of an option is no instant.

@@ -41,6 +41,8 @@ struct FilmCommand: ReportingCommand {
   var fps: String?
 
   @OptionGroup var part: ClipOptions
+  @OptionGroup var idle: IdleOptions
+  @OptionGroup var map: MapOptions
   @OptionGroup var size: FilmSizeOptions
   @OptionGroup var capture: CaptureArguments
   @OptionGroup var results: ResultOptions
@@ -60,6 +62,8 @@ struct FilmCommand: ReportingCommand {
     try FilmSizeOptions.requireFilm(to, "film")
     try size.validate(for: form)
     try part.requireNoInstant(to)
+    try idle.validate(for: form, at: part.clip(idle: nil).speed)
+    try map.validate(for: form, named: to)
     if assumedStart != nil { try part.requireNoClock() }
     _ = try input()
   }
@@ -78,6 +82,7 @@ struct FilmCommand: ReportingCommand {
   func execute() throws {
     let target = try Stitching.file(to)
     try form.requireEncoder(for: target)
+    try map.check()
     var options = try encoding.encoder(input())
     if form == .mp4 { options.maxSide = size.maxSide }
     options.limits.frames = max(options.limits.frames, Limits.ofFolder.frames)
@@ -92,8 +97,9 @@ struct FilmCommand: ReportingCommand {
     try encode(BatchSelection.batches(inputs), into: film, options, signals)
     let result = try withProgress(in: form.unit, signals) { advance in
       try film.film(
-        showing: part.clip(), as: form, to: to, gaps: gaps ?? .hold, progress: advance)
+        showing: part.clip(idle: idle.rule()), as: form, to: to, gaps: gaps ?? .hold, progress: advance)
     }
+    try map.write(result)
     for warning in result.warnings { say("\(warning.file): \(warning.what)") }
     results.print(json: result.json, text: result.text(of: form))
   }

@@ -21,6 +21,7 @@ struct StitchCommand: ReportingCommand {
       mp4: each frame is shown at its capture minus the session's start, without re-encoding. The film has the timing track, and gaps are chapters.
       Other endings of PATH: an animated picture that loops (.gif, .webp), or the picture at --from (.png, .jpg).
       --from and --to-time cut out a part: it begins with the picture on screen, and ends exactly.
+      --idle cut shortens each time without a change of the picture. --map says which instant each moment of the film shows.
       hls: DIR/multivariant.m3u8, DIR/session.m3u8, DIR/iframes.m3u8 and a CMAF fragment for each segment, at the same times. Players skip gaps. Existing files in DIR are used again.
       """)
 
@@ -45,6 +46,8 @@ struct StitchCommand: ReportingCommand {
   var gaps: GapRule?
 
   @OptionGroup var part: ClipOptions
+  @OptionGroup var idle: IdleOptions
+  @OptionGroup var map: MapOptions
   @OptionGroup var size: FilmSizeOptions
   @OptionGroup var results: ResultOptions
   @OptionGroup var sandbox: SandboxOptions
@@ -68,13 +71,20 @@ struct StitchCommand: ReportingCommand {
     if format == .hls, !part.isEmpty {
       throw ValidationError("--from, --to-time and --speed are for films; HLS has whole segments: use --format mp4")
     }
+    if format == .hls, !idle.isEmpty {
+      throw ValidationError("--idle is for films; HLS has whole segments: use --format mp4")
+    }
     try part.requireNoInstant(to)
+    let made = format == .mp4 ? form : .mp4
+    try idle.validate(for: made, at: part.clip(idle: nil).speed)
+    try map.validate(for: made, named: to)
   }
 
   private var form: FilmForm { FilmForm(ofName: to, maxSide: size.maxSide) }
 
   func execute() throws {
     if format == .mp4 { try form.requireEncoder(for: to) }
+    try map.check()
     let decoders = try sandbox.videoDecoders()
     try ImportCommand.withSession(session, sandbox, decoders) { try stitch($0, decoders) }
   }
@@ -85,10 +95,12 @@ struct StitchCommand: ReportingCommand {
       switch format {
       case .mp4:
         try Stitching.film(
-          of: path, showing: part.clip(), as: form, to: to, gaps: gaps ?? .hold, decoders: decoders, progress: advance)
+          of: path, showing: part.clip(idle: idle.rule()), as: form, to: to, gaps: gaps ?? .hold, decoders: decoders,
+          progress: advance)
       case .hls: try Stitching.hls(of: path, to: to, decoders: decoders, progress: advance)
       }
     }
+    try map.write(result)
     for warning in result.warnings { say("\(session): \(warning.file): \(warning.what)") }
     results.print(json: result.json, text: result.text(of: form))
   }

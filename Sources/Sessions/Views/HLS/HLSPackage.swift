@@ -21,11 +21,14 @@ struct HLSPackage {
 
   /// Writes the package of a finished session.
   ///
-  /// - Parameter segments: at least one, in the order of their starts.
+  /// - Parameters:
+  ///   - segments: at least one, in the order of their starts.
+  ///   - dates: tags of the playlist that name instants.
   /// - Returns: the size of all fragments, in bytes.
   /// - Throws: ``BadSession``, ``DiskError``.
   func write(
-    _ segments: [PublishedSegment], from session: SessionDirectory, progress: (Int, Int) throws -> Void
+    _ segments: [PublishedSegment], from session: SessionDirectory, dates: String = "",
+    progress: (Int, Int) throws -> Void
   ) throws -> Int {
     let parts = HLSSegment.all(segments)
     // Make all names before any fragment: small lasting allocations between large short ones fragment the heap.
@@ -33,7 +36,7 @@ struct HLSPackage {
     try DurableFile.makeDirectories(path)
     let directory = try Directory(opening: path)
     try requireOwn(session.session)
-    var playlist = HLSPlaylist(of: session.session, parts)
+    var playlist = HLSPlaylist(of: session.session, parts, dates: dates)
     var size = 0
     for (index, part) in parts.enumerated() {
       var entry = entries[index]

@@ -45,7 +45,7 @@ struct HLSPlaylist {
   /// In seconds: that of sessions with a picture a second. Players look for new entries once in this time.
   private static let minimumTargetS: Int64 = 6
   /// A longer gap is not listed: the player's time skips it.
-  private static let maximumGapMs: Int64 = 3_600_000
+  static let maximumGapMs: Int64 = 3_600_000
 
   private(set) var text: String
   /// The maximum duration of an entry, rounded to seconds. It never changes.
@@ -61,10 +61,13 @@ struct HLSPlaylist {
 
   /// The playlist of a finished session, without its entries.
   ///
-  /// - Parameter parts: all of the session, at least one.
-  init(of session: SessionID, _ parts: [HLSSegment]) {
+  /// - Parameters:
+  ///   - parts: all of the session, at least one.
+  ///   - dates: tags that name instants.
+  init(of session: SessionID, _ parts: [HLSSegment], dates: String = "") {
     self.init(
       of: session, .complete, startMs: parts[0].segment.startMs, maximumMs: parts.map(\.lengthMs).max() ?? 0)
+    text += dates
   }
 
   /// - Parameters:

@@ -1,0 +1,114 @@
+import Encoding
+import FileSystem
+import ISOMedia
+import JSON
+
+/// A place in a film with a name: something happened there.
+package struct FilmChapter: Sendable, Equatable {
+  /// The kinds, the most important first, with their names in maps.
+  package enum Kind: String, Sendable, CaseIterable {
+    case start, gap
+    case afterGap = "after-gap"
+    case navigation, note, pointer
+  }
+
+  let kind: Kind
+  /// In unix milliseconds.
+  let unixMs: Int64
+  /// The end of a gap, in unix milliseconds.
+  var unixEndMs: Int64?
+  let title: String
+
+  /// An MP4 has no more.
+  private static let most = 255
+
+  /// Returns chapters in their order, at most ``most``: all of a kind, or none, and the most important kinds first.
+  ///
+  /// - Parameter start: of the film, where players begin.
+  static func list(_ chapters: [FilmChapter], from start: Int64) -> [FilmChapter] {
+    guard !chapters.isEmpty else { return [] }
+    var list = [FilmChapter(kind: .start, unixMs: start, title: "start")]
+    for kind in [[Kind.gap, .afterGap], [.navigation], [.note], [.pointer]] {
+      let further = chapters.filter { kind.contains($0.kind) }
+      guard list.count + further.count <= most else {
+        // Gaps are there in any case.
+        if list.count == 1 { list += further.prefix(most - 1) }
+        break
+      }
+      list += further
+    }
+    let places = list.enumerated().sorted { ($0.element.unixMs, $0.offset) < ($1.element.unixMs, $1.offset) }
+    return places.map(\.element)
+  }
+}
+
+/// Events of a session that its film can name.
+package struct SessionMarks: Sendable, Equatable {
+  /// A press is a chapter if there was none for this time.
+  private static let quietMs: Int64 = 5_000
+  /// Maximum bytes of a chapter's title, without its instant.
+  private static let titleBytes = 200
+
+  /// Of notes and of pages; in any order.
+  private(set) var chapters: [FilmChapter] = []
+  /// The instants of pointer events in unix milliseconds, with the place of those that press; in any order.
+  private var pointers: [(unixMs: Int64, place: String?)] = []
+
+  package init() {}
+
+  init(of manifest: SegmentManifest) { add(manifest.json, of: manifest.segment) }
+
+  init(_ all: [SessionMarks]) {
+    (chapters, pointers) = (all.flatMap(\.chapters), all.flatMap(\.pointers))
+  }
+
+  package static func == (left: SessionMarks, right: SessionMarks) -> Bool {
+    left.chapters == right.chapters && left.pointers.elementsEqual(right.pointers, by: ==)
+  }
+
+  /// The instants of pointer events, in order.
+  var pointersMs: [Int64] { pointers.map(\.unixMs).sorted() }
+
+  /// Adds the events of a segment. Those that cannot be read are left out: `verify` reports them.
+  ///
+  /// - Parameter json: its manifest.
+  mutating func add(_ json: JSONValue, of segment: PublishedSegment) {
+    for frame in json.object?["frames"]?.array ?? [] {
+      guard let note = frame.object?["note"]?.string, let timeMs = frame.object?["timeMs"]?.integer,
+        timeMs >= segment.startMs, timeMs < segment.endMs
+      else { continue }
+      chapters.append(FilmChapter(kind: .note, unixMs: timeMs, title: Self.title(note)))
+    }
+    if let pages = json.object?[SegmentPages.key].flatMap({ try? SegmentPages.read($0, of: segment) }) {
+      chapters += pages.map { FilmChapter(kind: .navigation, unixMs: $0.unixMs, title: Self.title($0.name)) }
+    }
+    guard let touches = json.object?["touches"],
+      let events = try? SegmentTouches(touches, durationMs: segment.endMs - segment.startMs).events
+    else { return }
+    for event in events {
+      let place = event.kind == .down ? "press at \(Self.number(event.x)), \(Self.number(event.y))" : nil
+      pointers.append((segment.startMs + event.offsetMs, place))
+    }
+  }
+
+  /// All chapters of the session, in any order.
+  var all: [FilmChapter] {
+    var presses: [FilmChapter] = []
+    var latestMs: Int64?
+    for event in pointers.sorted(by: { $0.unixMs < $1.unixMs }) {
+      guard let place = event.place else { continue }
+      if latestMs.map({ event.unixMs - $0 >= Self.quietMs }) ?? true {
+        presses.append(FilmChapter(kind: .pointer, unixMs: event.unixMs, title: place))
+      }
+      latestMs = event.unixMs
+    }
+    return chapters + presses
+  }
+
+  private static func title(_ text: String) -> String { text.oneLine.shortened(to: titleBytes) }
+
+  private static func number(_ value: Double) -> String {
+    let text = "\(value)"
+    return text.hasSuffix(".0") ? String(text.dropLast(2)) : text
+  }
+}
