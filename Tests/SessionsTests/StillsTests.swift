@@ -198,7 +198,7 @@ import Testing
     #expect(Self.pieces(plan) == ["0: 0-1000", "1000: 5000-18000"] && plan.foreign == 1)
     #expect(
       plan.omissions(in: "film.mp4").map(\.what) == [
-        "1 of 3 segments keep their idle time: another encoder has coded them; run reencode first"
+        "1 of 3 segments keep their idle time: another encoder has coded them"
       ])
   }
 

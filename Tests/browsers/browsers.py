@@ -136,7 +136,7 @@ def captures(output, session, batches):
 
 
 def clips(output, spans, target):
-    """Cuts random parts out of five sessions. Returns for each file its length, and its pictures with their starts."""
+    """Cuts random parts out of five sessions, and their idle time. Returns for each file its length, and its pictures with their starts."""
     chance = random.Random(40)
     found = {}
     target.mkdir()
@@ -153,6 +153,14 @@ def clips(output, spans, target):
                             "--to-time", str(START + until)], check=True, capture_output=True)
             found[name] = until - begin, [(number, max(0, since - begin)) for (number, since), last in zip(starts, ends)
                                           if since < until and last > begin]
+        for rule in ("cut=400", "speed=4"):
+            name = f"{session}-{rule}.mp4"
+            subprocess.run([WORKER, "stitch", output / session, "--to", target / name, "--idle", rule,
+                            "--map", target / f"{name}.json"], check=True, capture_output=True)
+            film = json.loads((target / f"{name}.json").read_text())
+            found[name] = film["durationMs"], [
+                (number, piece["filmMs"] + START + since - piece["unixMs"]) for number, since in starts
+                for piece in film["pieces"] if piece["unixMs"] <= START + since < piece["unixEndMs"]]
     return found
 
 

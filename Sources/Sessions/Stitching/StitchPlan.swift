@@ -151,7 +151,7 @@ struct StitchPlan: Equatable {
     }
     if foreign > 0 {
       notes.append(
-        "\(foreign) of \(parts.count) segments keep their idle time: another encoder has coded them; run reencode first"
+        "\(foreign) of \(parts.count) segments keep their idle time: another encoder has coded them"
       )
     }
     return notes.map { Problem(file: file, what: $0) }

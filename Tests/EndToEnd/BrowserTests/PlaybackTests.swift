@@ -96,6 +96,25 @@ import Testing
     try expectToPlay(films)
   }
 
+  /// Idle time is cut or shown faster: each picture comes when the map says so.
+  @Test func filmsWithoutIdleTimePlayThrough() throws {
+    var films: [Film] = []
+    for (name, rule) in [("gap", "cut=400"), ("on-change", "cut"), ("on-change", "speed=8"), ("jittered", "cut=300")] {
+      let session = try EncoderWorker.encode(Fixture(name), into: scratch)
+      let (file, map) = ("idle-\(films.count).mp4", scratch.path("idle.json"))
+      let result = try EncoderWorker.run(
+        "stitch", session.path, "--to", scratch.path(file), "--idle", rule, "--map", map)
+      try #require(result.status == 0, "\(result.errors)")
+      let known = try FilmMapJSON(map)
+      let captures = try session.captured.enumerated().map { number, capture in
+        let piece = try #require(known.pieces.last { $0.unixMs <= capture.timeMs })
+        return (number: number, atMs: Int64(piece.filmMs) + capture.timeMs - piece.unixMs)
+      }
+      films.append(Film(file: file, captures: captures, endMs: known.durationMs))
+    }
+    try expectToPlay(films)
+  }
+
   /// Captures and ends that browsers cut short unless the encoder repeats pictures. The test plays the first segment of
   /// each.
   private static let segments: [(captures: [Int64], endMs: Int64)] = [

@@ -68,7 +68,7 @@ extension SegmentSamples {
     let ticks = MediaTime.ticks(ms: 1)
     let mismatch = BadSession(
       part.segment.file, "samples of another kind than its manifest makes one expect",
-      advice: "stitch without --idle, or run reencode first")
+      advice: "stitch without --idle")
     guard let writer = try? SkipSliceWriter(after: parameterSets) else { throw mismatch }
     // All repeats are equal but for their numbers.
     let repeated = writer.picture(1)
