@@ -7,6 +7,16 @@ struct BadArguments: Error, CustomStringConvertible {
   let description: String
 }
 
+extension Clip {
+  /// Returns a name for tags and files; empty for the whole session.
+  ///
+  /// - Parameter range: the part of the session in unix milliseconds.
+  func name(in range: Range<Int64>) -> String {
+    let idle = idle.map { "-idle-\($0.name)" } ?? ""
+    return self == .whole ? "" : "-\(range.lowerBound)-\(range.upperBound)-\(speed)\(idle)"
+  }
+}
+
 extension HTTPRequest {
   /// The part of a session that a request for a film names with `from`, `to`, `speed`, `idle` and `idle-events`.
   func clip() throws(BadArguments) -> Clip {

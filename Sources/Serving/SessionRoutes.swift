@@ -223,17 +223,11 @@ package final class SessionRoutes: Sendable {
     }
   }
 
-  /// Returns the name of a part of a session, for tags and files; empty for the whole session.
-  private static func name(of clip: Clip, _ range: Range<Int64>) -> String {
-    let idle = clip.idle.map { "-idle-\($0.name)" } ?? ""
-    return clip == .whole ? "" : "-\(range.lowerBound)-\(range.upperBound)-\(clip.speed)\(idle)"
-  }
-
   /// The map of the film that the same arguments name.
   private func map(of playback: SessionPlayback, _ request: HTTPRequest) throws -> HTTPResponse {
     do {
       let clip = try request.clip()
-      let tag = "\(playback.digest)\(Self.name(of: clip, try playback.range(of: clip)))-map"
+      let tag = "\(playback.digest)\(clip.name(in: try playback.range(of: clip)))-map"
       if request.has(tag) { return HTTPResponse(.json, [], tag: tag) }
       let map = try semaphore.pass {
         try playback.map(of: clip) { if request.isAbandoned() { throw ClientGone() } }
@@ -256,7 +250,7 @@ package final class SessionRoutes: Sendable {
       let clip = try request.clip()
       let animation = try format.map { (format: $0, maxSide: try request.maxSide()) }
       let range = try playback.range(of: clip)
-      let part = Self.name(of: clip, range)
+      let part = clip.name(in: range)
       let tag = playback.digest + part + (animation.map { "-\($0.format.rawValue)-\($0.maxSide)" } ?? "")
       // Do not make the film for a client that has it.
       let kind: HTTPResponse.Kind = format.map { $0 == .gif ? .gif : .webp } ?? .mp4

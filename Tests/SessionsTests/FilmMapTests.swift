@@ -176,6 +176,22 @@ import Testing
   @Test(arguments: [("a.json", true), ("A.JSON", true), ("b.vtt", true), ("c.txt", false), ("json", false)])
   func endingTellsTheKindOfFile(name: String, isOne: Bool) { #expect((MapFile(name) != nil) == isOne) }
 
+  @Test func chaptersAreTagsOfAPlaylist() {
+    let chapters = [
+      FilmChapter(kind: .start, unixMs: 0, title: "start"),
+      FilmChapter(kind: .gap, unixMs: 1_000, unixEndMs: 3_500, title: "gap of 2.500 s"),
+      FilmChapter(kind: .afterGap, unixMs: 3_500, title: "after a gap of 2.500 s"),
+      FilmChapter(kind: .note, unixMs: 4_000, title: #"a "note""#),
+    ]
+    let map = FilmMap([.init(film: 0..<9_000, unix: 0..<9_000)], shown: 0..<9_000, speed: .normal)
+    #expect(
+      NamedMap(session: "s", map: map, chapters: chapters).dateRanges == """
+        #EXT-X-DATERANGE:ID="gap-1",CLASS="segment-encoder.gap",START-DATE="1970-01-01T00:00:01.000Z",DURATION=2.500,X-TITLE="gap of 2.500 s"
+        #EXT-X-DATERANGE:ID="note-3",CLASS="segment-encoder.note",START-DATE="1970-01-01T00:00:04.000Z",X-TITLE="a 'note'"
+
+        """)
+  }
+
   /// A playlist's time has gaps, but not those of more than an hour.
   @Test func playlistSkipsLongGapsOnly() {
     let segments = [

@@ -234,7 +234,7 @@ import Testing
     let paths = try table("path", of: "docs/player.md").reduce(into: Set<String>()) {
       $0.formUnion(try found("`(/[^`]*)`", in: $1[0]))
     }
-    #expect(paths.count == 11)
+    #expect(paths.count == 12)
     for path in paths { #expect(try server.get(path.replacing("ID", with: "gap")).status == 200, "\(path)") }
     let row = try #require(table("path", of: "docs/player.md").first { $0[0].contains("ID") })
     let files = try found("`([a-z0-9]+\\.[a-z0-9]+)`", in: row[1])
