@@ -19,6 +19,8 @@ package final class SessionRoutes: Sendable {
   private let semaphore = Semaphore(width: 8)
   /// Limits memory and decoders: a picture takes several times its pixels.
   private let frameSemaphore = Semaphore(width: 4)
+  /// Maps that are made at the same time: each reads all manifests of a session.
+  private let mapSemaphore = Semaphore(width: 2)
 
   private struct SmallPicture: Hashable {
     let session: SessionID
@@ -229,7 +231,7 @@ package final class SessionRoutes: Sendable {
       let clip = try request.clip()
       let tag = "\(playback.digest)\(clip.name(in: try playback.range(of: clip)))-map"
       if request.has(tag) { return HTTPResponse(.json, [], tag: tag) }
-      let map = try semaphore.pass {
+      let map = try mapSemaphore.pass {
         try playback.map(of: clip) { if request.isAbandoned() { throw ClientGone() } }
       }
       return HTTPResponse(.json, map.json.bytes() + [UInt8(ascii: "\n")], tag: tag)

@@ -1,3 +1,4 @@
+import JSON
 import TestSupport
 import Testing
 
@@ -12,7 +13,7 @@ import Testing
   /// - Parameter captures: instants in unix milliseconds, each with its changed blocks; one before the start is continued.
   private static func segment(
     _ range: Range<Int64>, _ captures: [(Int64, Int?)], batch: String = "a", part: Int = 1, gapAfterMs: Int64 = 0,
-    imported: Bool = false
+    imported: Bool = false, overlay: [String]? = nil
   ) -> PublishedSegment {
     let starts = captures.map { max($0.0, range.lowerBound) }
     let frames = zip(captures, zip(starts, starts.dropFirst() + [range.upperBound])).map { capture, hold in
@@ -24,7 +25,9 @@ import Testing
       batch: batch, batchDigest: batch, part: part, parts: 9, startMs: range.lowerBound, endMs: range.upperBound,
       width: 2, height: 2, codedWidth: 2, codedHeight: 2, bytes: 1, sha256: "", samples: frames.count, frames: frames,
       intervalMs: 1_000, gapAfterMs: gapAfterMs, isFinal: false,
-      encoder: imported ? .object(["imported": .bool(true)]) : .null)
+      encoder: imported
+        ? .object(["imported": .bool(true)])
+        : overlay.map { .object(["overlay": .object(["parts": .array($0.map(JSONValue.string))])]) } ?? .null)
   }
 
   /// The film's pieces as text: film start, and the capture time that is shown.
@@ -145,6 +148,14 @@ import Testing
   }
 
   /// The first picture of a batch.
+  /// Equal pictures differ once a clock is drawn into them.
+  @Test(arguments: [(["clock"], false), (["name", "events"], false), (["name"], true)])
+  func pictureWithAnotherClockIsAChange(overlay: [String], isIdle: Bool) throws {
+    let captures = (0..<5).map { (Int64($0 * 1_000), $0 == 0 ? nil : 0) }
+    let plan = try Self.plan([Self.segment(0..<5_000, captures, overlay: overlay)])
+    #expect(plan.map.pieces.count == 1 && (plan.durationMs < 5_000) == isIdle)
+  }
+
   @Test(arguments: [true, false]) func onlyEqualKeyFramesJoinBatches(areEqual: Bool) throws {
     let still = Self.segment(0..<5_000, [(0, nil), (1_000, 0)])
     let next = Self.segment(5_000..<10_000, [(5_000, nil), (7_000, 0)], batch: "b")

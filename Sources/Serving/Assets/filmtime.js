@@ -16,6 +16,8 @@ export class FilmTime {
   #asked;
   #map;
   #timer;
+  /** Ends the request for a map that is no longer wanted. */
+  #request;
   /** Why a time led nowhere, and the instant on the page then: {text, nowMs}. */
   #answer;
 
@@ -36,6 +38,7 @@ export class FilmTime {
     root.addEventListener('submit', event => {
       event.preventDefault();
       this.#find(input.value).then(go, error => {
+        if (error.name === 'AbortError') return;
         this.#answer = {text: error.message, nowMs: nowMs()};
         say(error.message);
         changed();
@@ -54,7 +57,9 @@ export class FilmTime {
   }
 
   async #load(address) {
-    const map = new FilmMap(await (await ask(address)).json());
+    this.#request?.abort();
+    this.#request = new AbortController();
+    const map = new FilmMap(await (await ask(address, this.#request.signal)).json());
     if (address === this.#asked) this.#map = map;
     return map;
   }

@@ -71,6 +71,9 @@ extension PublishedSegment {
 
   /// The names of the overlay's parts.
   var overlayParts: [String] { overlay?.object?["parts"]?.array?.compactMap(\.string) ?? [] }
+
+  /// Whether the overlay of a picture tells its instant, or what happened then.
+  var hasOverlayOfInstants: Bool { overlayParts.contains { $0 != OverlayPart.name.rawValue } }
 }
 
 extension PixelSize {

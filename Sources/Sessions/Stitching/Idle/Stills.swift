@@ -79,6 +79,8 @@ struct Stills {
   ) rethrows -> Bool {
     guard let before, !segment.isImported else { return false }
     if !frame.isCaptured { return frame.timeMs == before.frame.timeMs }
+    // Equal pictures have other texts.
+    if segment.hasOverlayOfInstants { return false }
     if index > 0 { return frame.changedBlocks == 0 }
     let isNext = segment.batchDigest == before.segment.batchDigest && segment.part == before.segment.part + 1
     if isNext { return frame.changedBlocks == 0 }
