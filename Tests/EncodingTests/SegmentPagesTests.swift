@@ -16,9 +16,11 @@ import Testing
     let pages = try [100, 900, 1_000, 1_999, 2_500, 2_600, 3_500, 9_000].map { try page($0) }
     let placed = SegmentPages.placed(pages, on: [1_000..<2_000, 3_000..<4_000])
     // Of those before a segment, the last one.
-    #expect(placed.map { $0.map(\.timeMs) } == [[900, 1_000, 1_999], [2_600, 3_500]])
-    #expect(SegmentPages.json(placed[1], from: 3_000).line == #"[[0,"p2600"],[500,"p3500"]]"#)
+    #expect(placed.map { $0.map(\.timeMs) } == [[900, 1_000, 1_999], [2_600, 3_500, 9_000]])
+    let last = SegmentPages.json(placed[1], in: 3_000..<4_000)
+    #expect(last.line == #"[[0,"p2600"],[500,"p3500"],[999,"p9000"]]"#)
     #expect(SegmentPages.placed([], on: [0..<1]).map(\.count) == [0])
+    #expect(try SegmentPages.placed([page(1)], on: []).isEmpty)
   }
 
   @Test func manifestIsReadBack() throws {

@@ -8,6 +8,8 @@ import Testing
     ("https://example.org/cart?user=7#top", "https://example.org/cart"), ("https://example.org", "https://example.org"),
     ("https://me:secret@example.org/a@b", "https://example.org/a@b"),
     ("https://example.org/a#b?c", "https://example.org/a"),
+    ("https://example.org/cart;jsessionid=9A7F?x", "https://example.org/cart"), ("/page?\u{301}token=x", "/page"),
+    ("data:text/html,<p>secret", "data:"), ("JavaScript:alert(1)", "javascript:"),
     ("CheckoutActivity", "CheckoutActivity"), ("a\nb", "a\\nb"), ("?q=1", nil), ("", nil),
   ])
   func secretsAreLeftOut(address: String, name: String?) {

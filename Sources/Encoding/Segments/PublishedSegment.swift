@@ -149,11 +149,9 @@ extension PublishedSegment {
       let timeMs = try frame.required("timeMs", .integer)
       guard (0...(1 << 42)).contains(timeMs) else { throw JSONError("timeMs: out of range") }
       let isCaptured = try frame.required("status", .string) == FrameHold.Status.captured.rawValue
-      let changed = try frame.object?[ChangedBlocks.key].map { (value) throws(JSONError) in
-        guard let count = value.integer, (0...Int64(blocks)).contains(count) else {
-          throw JSONError("\(ChangedBlocks.key): not a number of blocks")
-        }
-        return Int(count)
+      // A version without the number copies it when it scales the pictures: one that cannot be is unknown.
+      let changed = frame.object?[ChangedBlocks.key]?.integer.flatMap {
+        (0...Int64(blocks)).contains($0) ? Int($0) : nil
       }
       return Frame(timeMs: timeMs, holdMs: holdMs, isCaptured: isCaptured, changedBlocks: changed)
     }

@@ -7,25 +7,33 @@ package enum SegmentPages {
   /// The member of a manifest.
   package static let key = "pages"
 
-  /// Returns the pages of each segment. A page that is opened before a segment, or in the gap before it, is shown from its start.
+  /// Returns the pages of each segment. A page that is opened before a segment, or in the gap before it, is shown from its start. One that
+  /// is opened after all segments is that of the last.
   ///
   /// - Parameters:
   ///   - pages: in the order of their times.
   ///   - segments: in unix milliseconds, in order.
   package static func placed(_ pages: [PageView], on segments: [Range<Int64>]) -> [[PageView]] {
     var rest = pages[...]
-    return segments.map { segment in
+    var placed = segments.map { segment in
       let own = rest.prefix { $0.timeMs < segment.upperBound }
       rest = rest.dropFirst(own.count)
       // Of those before the segment, the last one is shown.
       let before = own.prefix { $0.timeMs < segment.lowerBound }
       return Array(own.dropFirst(max(0, before.count - 1)))
     }
+    // Opened after the last picture: the next batch does not know of it.
+    if let last = rest.last, !placed.isEmpty { placed[placed.count - 1].append(last) }
+    return placed
   }
 
-  /// - Parameter startMs: of the segment, in unix milliseconds.
-  package static func json(_ pages: [PageView], from startMs: Int64) -> JSONValue {
-    .array(pages.map { .array([.number(max(0, $0.timeMs - startMs)), .string($0.name)]) })
+  /// - Parameter segment: its times, in unix milliseconds. Pages before and after it are moved to its first and last millisecond.
+  package static func json(_ pages: [PageView], in segment: Range<Int64>) -> JSONValue {
+    .array(
+      pages.map { page in
+        let offset = page.timeMs - segment.lowerBound
+        return .array([.number(max(0, min(offset, Int64(segment.count) - 1))), .string(page.name)])
+      })
   }
 
   /// Reads the member of a manifest.

@@ -10,17 +10,20 @@ package struct PageView: Sendable, Equatable {
   package let timeMs: Int64
   package let name: String
 
-  /// - Parameter address: its query, its fragment and a user's name are left out: they may be secret.
+  /// - Parameter address: its query, its fragment, the parameters of its path and a user's name are left out: they may be secret. So
+  ///   are the contents of an address that holds its page.
   /// - Returns: nil if nothing is left.
   init?(timeMs: Int64, address: String) {
-    var name = address.prefix { $0 != "?" && $0 != "#" }
+    // A mark on an ASCII character makes another character of the two, but not another scalar.
+    var name = String(String.UnicodeScalarView(address.unicodeScalars.prefix { !["?", "#", ";"].contains($0) }))
+    for scheme in ["data:", "javascript:"] where name.lowercased().hasPrefix(scheme) { name = scheme }
     if let authority = name.firstRange(of: "://") {
       let rest = name[authority.upperBound...]
       let end = rest.firstIndex(of: "/") ?? rest.endIndex
       if let user = rest[..<end].lastIndex(of: "@") { name.removeSubrange(authority.upperBound...user) }
     }
     guard !name.isEmpty else { return nil }
-    (self.timeMs, self.name) = (timeMs, String(name).oneLine.shortened(to: Self.nameBytes))
+    (self.timeMs, self.name) = (timeMs, name.oneLine.shortened(to: Self.nameBytes))
   }
 
   /// Adds it to a list in order, unless the page is there already.

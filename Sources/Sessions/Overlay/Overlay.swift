@@ -22,6 +22,7 @@ package struct Overlay: Sendable, Equatable {
   ///
   /// - Throws: ``BadSession`` if this system does not know it.
   func zone(of manifest: JSONValue?) throws -> ZoneRules {
+    guard parts.contains(.clock) else { return .utc }
     guard timeZone == nil, let name = manifest?.object?["timeZone"]?.string else { return timeZone ?? .utc }
     guard let zone = try ZoneRules(named: name) else {
       throw BadSession(

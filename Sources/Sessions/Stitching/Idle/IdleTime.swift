@@ -26,6 +26,11 @@ extension StitchPlan.Part {
     for still in idle {
       let start = (still.range.lowerBound - skippedMs) * scale
       guard time > start else { break }
+      // There may be thousands, and most are over.
+      if time - start >= Int64(still.range.count) * scale {
+        film -= still.savedMs * scale
+        continue
+      }
       let inside = min(time - start, Int64(still.range.count) * scale)
       film -= inside - Int64(Int128(inside) * Int128(still.filmMs) / Int128(still.range.count))
     }
@@ -36,7 +41,14 @@ extension StitchPlan.Part {
   var filmGapMs: Int64 { film(sessionMs) - film(sessionMs - gapMs) }
 
   /// Whether a frame that starts at an instant, in milliseconds from the segment's start, is idle time that is shortened.
-  func isIdle(atMs offset: Int64) -> Bool { idle.contains { $0.range.contains(offset) } }
+  func isIdle(atMs offset: Int64) -> Bool {
+    var (low, high) = (0, idle.count)
+    while low < high {
+      let middle = (low + high) / 2
+      if idle[middle].range.upperBound <= offset { low = middle + 1 } else { high = middle }
+    }
+    return low < idle.count && idle[low].range.contains(offset)
+  }
 
   /// The parts of the session at one speed, without idle time that is left out.
   var pieces: [FilmMap.Piece] {

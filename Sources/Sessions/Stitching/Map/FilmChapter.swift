@@ -30,12 +30,12 @@ package struct FilmChapter: Sendable, Equatable {
     var list = [FilmChapter(kind: .start, unixMs: start, title: "start")]
     for kind in [[Kind.gap, .afterGap], [.navigation], [.note], [.pointer]] {
       let further = chapters.filter { kind.contains($0.kind) }
-      guard list.count + further.count <= most else {
+      if list.count + further.count <= most {
+        list += further
+      } else if kind.contains(.gap) {
         // Gaps are there in any case.
-        if list.count == 1 { list += further.prefix(most - 1) }
-        break
+        list += further.prefix(most - list.count)
       }
-      list += further
     }
     let places = list.enumerated().sorted { ($0.element.unixMs, $0.offset) < ($1.element.unixMs, $1.offset) }
     return places.map(\.element)

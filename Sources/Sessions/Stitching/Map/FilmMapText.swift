@@ -88,7 +88,9 @@ extension NamedMap {
     }
     let endMs = map.durationTicks / MediaTime.ticks(ms: 1)
     let starts = chapters.compactMap { filmMs($0) }
-    for (chapter, (start, next)) in zip(chapters, zip(starts, starts.dropFirst() + [endMs])) {
+    for (chapter, start) in zip(chapters, starts) {
+      // Several may be at one moment.
+      let next = max(start + 1, starts.first { $0 > start } ?? endMs)
       if let facts = json(chapter) { cues.append((start, next, facts)) }
     }
     let sorted = cues.enumerated().sorted { ($0.element.start, $0.offset) < ($1.element.start, $1.offset) }
