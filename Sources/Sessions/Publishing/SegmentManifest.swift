@@ -73,7 +73,9 @@ package struct SegmentManifest {
     var further: [String: JSONValue] = [:]
     further["touches"] = staged.touches?.json
     further["timeZone"] = batch.timeZone.map(JSONValue.string)
-    if !staged.pages.isEmpty { further[SegmentPages.key] = SegmentPages.json(staged.pages, in: segment.startMs..<segment.endMs) }
+    if !staged.pages.isEmpty {
+      further[SegmentPages.key] = SegmentPages.json(staged.pages, in: segment.startMs..<segment.endMs)
+    }
     return facts.setting(further)
   }
 

@@ -205,7 +205,8 @@ import Testing
       #expect(try names(in: scratch.path("unpacked-" + format)) == names(in: scratch.path(format)))
       for (line, other) in zip(folder, inline) {
         let at = ["--at", "\(line.unixMs)", "--to", scratch.path("frame." + format)]
-        #expect(try Tool.run(EncoderWorker.path, ["frame", session.path] + at).status == 0)
+        let shown = try Tool.run(EncoderWorker.path, ["frame", session.path] + at)
+        #expect(shown.status == 0, "\(shown.errors)")
         let image = try bytes("frame." + format)
         #expect(try bytes("\(format)/\(line.file)") == image && bytes("unpacked-\(format)/\(line.file)") == image)
         let kind = format == "png" ? "png" : "jpeg"
