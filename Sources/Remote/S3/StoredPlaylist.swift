@@ -3,7 +3,7 @@ import FileSystem
 import Sessions
 
 /// The kind of a playlist: HLS, or a list of files for ffmpeg.
-package enum PlaylistFormat: String, CaseIterable {
+package enum PlaylistFormat: String, CaseIterable, Sendable {
   case hls, ffconcat
 }
 
