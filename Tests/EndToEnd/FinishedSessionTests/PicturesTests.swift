@@ -191,9 +191,9 @@ import Testing
       let folder = try pictures(session.path, to: format, ["--format", format])
       let inline = try pictures(session.path, to: format + ".jsonl", ["--format", format])
       try #require(folder.count == 8 && inline.count == 8)
-      let zip = try EncoderWorker.run(
+      let zipped = try EncoderWorker.run(
         "pictures", session.path, "--to", scratch.path("\(format).zip"), "--format", format)
-      #expect(zip.status == 0)
+      #expect(zipped.status == 0)
       try Tool.output(
         Tool.python,
         [
