@@ -36,6 +36,23 @@ struct PictureFacts {
   /// The name of its file, without the ending: its capture.
   static func name(_ timeMs: Int64) -> String { timeMs.dateText.replacing(":", with: "-") }
 
+  /// Whether a file has a name that this program gives to pictures: `2026-01-08T08-05-12.000Z.jpg`, or `…Z-4.png` for a second picture
+  /// of one time.
+  static func isFileName(_ name: String) -> Bool {
+    let (digits, shape) = (UInt8(ascii: "0")...UInt8(ascii: "9"), Array("0000-00-00T00-00-00.000Z".utf8))
+    let bytes = Array(name.utf8)
+    guard bytes.count > shape.count,
+      zip(shape, bytes).allSatisfy({ $0 == UInt8(ascii: "0") ? digits.contains($1) : $0 == $1 })
+    else { return false }
+    var rest = bytes[shape.count...]
+    if rest.first == UInt8(ascii: "-") {
+      let number = rest.dropFirst().prefix { digits.contains($0) }
+      if number.isEmpty { return false }
+      rest = rest.dropFirst(1 + number.count)
+    }
+    return rest.elementsEqual(".jpg".utf8) || rest.elementsEqual(".png".utf8)
+  }
+
   var members: [String: JSONValue] {
     var members: [String: JSONValue] = [
       "session": .string(session.description), "instant": .string(picture.timeMs.dateText),

@@ -147,8 +147,10 @@ private final class PictureFolder: PictureSink {
   /// Removes the pictures that a killed process left, and nothing else.
   private static func removeLeftovers(in directory: Directory, _ path: String) throws {
     let names = try directory.entries().map(\.name)
-    guard names.allSatisfy({ $0 == PictureTarget.list || ImageFormat(ofName: $0) != nil }) else {
-      throw BadTarget(path: path, cause: "it has other files", advice: "move it away; pictures are written there first")
+    if let other = names.first(where: { $0 != PictureTarget.list && !PictureFacts.isFileName($0) }) {
+      throw BadTarget(
+        path: path, cause: "it has other files, such as '\(other)'",
+        advice: "move it away; pictures are written there first")
     }
     for name in names { try check("unlink", path + "/" + name) { unlink(path + "/" + name) } }
   }
