@@ -65,7 +65,8 @@ package struct SessionPictures {
     decoders: DecoderForkServer?, progress: (Int, Int) throws -> Void
   ) throws -> WrittenPictures {
     let directory = try SessionDirectory(at: path, decoders: decoders)
-    let sink = try PictureTarget(ofName: target).open(target)
+    let output = DurableFile.parentDirectory(of: directory.path)
+    let sink = try PictureTarget(ofName: target).open(target, outside: output)
     let part = try directory.segments(of: clip)
     var found = CapturedPicture.all(of: part)
     if choice.needsChanges {

@@ -247,6 +247,27 @@ import Testing
     #expect(try names(in: scratch.path("full")) == ["note"])
   }
 
+  /// `delete` removes a session, and no pictures beside it.
+  @Test func targetInTheOutputOfTheSessionIsRefused() throws {
+    let session = try EncoderWorker.encode(Fixture("single-frame"), into: scratch)
+    _ = try scratch.directory("output/own")
+    _ = try scratch.directory("output-2")
+    try FileManager.default.createSymbolicLink(
+      atPath: scratch.path("link"), withDestinationPath: scratch.path("output"))
+    let before = try names(in: scratch.path("output"))
+    for target in [
+      "output/pictures", "output/p.zip", "output/p.jsonl", "output/own/pictures", "link/pictures", "output/own",
+    ] {
+      let result = try EncoderWorker.run("pictures", session.path, "--to", scratch.path(target))
+      #expect(result.status == 64 && result.errors.contains("in the output of the session"), "\(result.errors)")
+    }
+    // A path from the working directory.
+    let words = ["pictures", "output/single-frame", "--to", "output/pictures"]
+    #expect(try Tool.run(EncoderWorker.path, words, in: scratch.url, verifying: false).status == 64)
+    #expect(try names(in: scratch.path("output")) == before && names(in: scratch.path("output/own")) == [])
+    #expect(try pictures(session.path, to: "output-2/pictures").count == 1)
+  }
+
   @Test func leftoversOfAKilledRunAreReplacedAndNothingElse() throws {
     let session = try EncoderWorker.encode(Fixture("single-frame"), into: scratch)
     _ = try scratch.directory("pictures.part")
