@@ -116,9 +116,10 @@ struct PictureFactsReader {
   /// - Parameters:
   ///   - change: the difference of the decoded picture from the one before; nil if that is unknown.
   ///   - size: of the written picture.
+  ///   - progress: called for each manifest of the picture's time; an error that it throws ends the work.
   /// - Throws: ``BadSession``, ``DamagedOutput`` if a manifest is not as it was written.
   mutating func facts(
-    of picture: CapturedPicture, changed change: DecodedChange?, as size: PixelSize
+    of picture: CapturedPicture, changed change: DecodedChange?, as size: PixelSize, progress: () throws -> Void
   ) throws -> PictureFacts {
     var picture = picture
     var regions: [PictureRegion]?
@@ -133,6 +134,7 @@ struct PictureFactsReader {
     var events: [PictureFacts.Event] = []
     var leftOut = 0
     for number in segments[picture.segment...].prefix(while: { $0.startMs < picture.shownMs.upperBound }).indices {
+      try progress()
       guard let touches = try manifest(number).touches else { continue }
       for event in touches.events where event.kind != .move {
         guard picture.shownMs.contains(segments[number].startMs + event.offsetMs),

@@ -103,7 +103,7 @@ package struct SessionPictures {
         of: segment, bytes: try directory.video(of: segment), frames: pictures.map(\.frame), fitting: box
       ) { image in
         guard let (picture, change) = rest.next() else { return }
-        let facts = try reader.facts(of: picture, changed: change, as: size)
+        let facts = try reader.facts(of: picture, changed: change, as: size) { try progress(done, chosen.count) }
         // Manifests that were not written by this program may have two captures of one time.
         var name = PictureFacts.name(picture.timeMs)
         if !names.insert(name).inserted { name += "-\(done)" }
@@ -116,13 +116,13 @@ package struct SessionPictures {
 
   /// Returns a line of JSON for each picture, with its address below that of the session, and nothing that has to be decoded.
   ///
-  /// - Parameter progress: called for each picture; an error that it throws ends the work.
+  /// - Parameter progress: called for each manifest of each picture; an error that it throws ends the work.
   func lines(progress: () throws -> Void) throws -> [UInt8] {
     var reader = PictureFactsReader(directory, part.segments)
     var text: [UInt8] = []
     for picture in chosen {
-      try progress()
-      let facts = try reader.facts(of: picture, changed: nil, as: picture.size.fitted(maxSide: choice.maxSide))
+      let facts = try reader.facts(
+        of: picture, changed: nil, as: picture.size.fitted(maxSide: choice.maxSide), progress: progress)
       let side = choice.maxSide.map { "&max-side=\($0)" } ?? ""
       let address = "frame.jpg?t=\(picture.shownMs.lowerBound)\(side)"
       text += JSONValue.object(facts.members.merging(["url": .string(address)]) { $1 }).bytes() + [UInt8(ascii: "\n")]
