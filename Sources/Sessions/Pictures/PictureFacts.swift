@@ -114,21 +114,15 @@ struct PictureFactsReader {
   }
 
   /// - Parameters:
-  ///   - change: the difference of the decoded picture from the one before; nil if that is unknown.
+  ///   - difference: of the decoded picture from the one before; nil if it was not decoded.
   ///   - size: of the written picture.
   ///   - progress: called for each manifest of the picture's time; an error that it throws ends the work.
   /// - Throws: ``BadSession``, ``DamagedOutput`` if a manifest is not as it was written.
   mutating func facts(
-    of picture: CapturedPicture, changed change: DecodedChange?, as size: PixelSize, progress: () throws -> Void
+    of picture: CapturedPicture, changed difference: PictureDifference?, as size: PixelSize, progress: () throws -> Void
   ) throws -> PictureFacts {
     var picture = picture
-    var regions: [PictureRegion]?
-    if case .exact(let count) = picture.change {
-      regions = change?.regions(ofBlocks: count)
-    } else {
-      regions = change?.regions(ofBlocks: nil)
-      picture.change = picture.change(decoded: change)
-    }
+    if let difference { picture.change = difference.change }
     let frames = try manifest(picture.segment).frames
     let frame = frames.indices.contains(picture.frame) ? frames[picture.frame].object : nil
     var events: [PictureFacts.Event] = []
@@ -145,7 +139,7 @@ struct PictureFactsReader {
     }
     return PictureFacts(
       session: directory.session, picture: picture, size: size, source: frame?["source"]?.string ?? "",
-      note: frame?["note"]?.string, events: events, eventsLeftOut: leftOut, regions: regions)
+      note: frame?["note"]?.string, events: events, eventsLeftOut: leftOut, regions: difference?.regions)
   }
 
   private mutating func manifest(_ number: Int) throws -> (frames: [JSONValue], touches: SegmentTouches?) {

@@ -93,17 +93,20 @@ package struct SessionPictures {
     var reader = PictureFactsReader(directory, part.segments)
     var done = 0
     var names: Set<String> = []
-    try walk.forEachSegment(of: chosen) { pictures, changes in
+    try walk.forEachSegment(of: chosen) { picture, decoded in
+      try progress(done, chosen.count)
+      return PictureDifference(of: picture, decoded)
+    } _: { pictures, differences in
       guard let first = pictures.first else { return }
       let segment = part.segments[first.segment]
       let size = first.size.fitted(maxSide: choice.maxSide)
       let box = choice.maxSide.map { PixelSize(width: $0, height: $0) } ?? first.size
-      var rest = zip(pictures, changes).makeIterator()
+      var rest = zip(pictures, differences).makeIterator()
       try images.forEachPicture(
         of: segment, bytes: try directory.video(of: segment), frames: pictures.map(\.frame), fitting: box
       ) { image in
-        guard let (picture, change) = rest.next() else { return }
-        let facts = try reader.facts(of: picture, changed: change, as: size) { try progress(done, chosen.count) }
+        guard let (picture, difference) = rest.next() else { return }
+        let facts = try reader.facts(of: picture, changed: difference, as: size) { try progress(done, chosen.count) }
         // Manifests that were not written by this program may have two captures of one time.
         var name = PictureFacts.name(picture.timeMs)
         if !names.insert(name).inserted { name += "-\(done)" }
