@@ -80,7 +80,16 @@ struct PictureWalk {
   /// - Parameter progress: called for each picture that is compared; an error that it throws ends the work.
   func withChanges(_ pictures: [CapturedPicture], progress: () throws -> Void) throws -> [CapturedPicture] {
     var result = pictures
-    let unknown = pictures.indices.filter { pictures[$0].change == .unknown }
+    var unknown: [Int] = []
+    let haveEqualKeys = directory.keyComparison
+    for index in pictures.indices where isComparable(pictures[index]) {
+      try progress()
+      if try opensAsBefore(pictures[index], haveEqualKeys) {
+        result[index].change = .estimated(0, isEqual: true)
+      } else {
+        unknown.append(index)
+      }
+    }
     var next = unknown[...]
     try forEachSegment(of: unknown.map { pictures[$0] }) { picture, decoded in
       try progress()
@@ -90,6 +99,23 @@ struct PictureWalk {
       next = next.dropFirst(changes.count)
     }
     return result
+  }
+}
+
+extension PictureWalk {
+  /// Whether the manifests do not tell a picture's change, but the decoded pictures do.
+  func isComparable(_ picture: CapturedPicture) -> Bool {
+    guard picture.change == .unknown else { return false }
+    return picture.frame > 0
+      || picture.segment > 0 && segments[picture.segment - 1].size == segments[picture.segment].size
+  }
+
+  /// Whether a segment opens with the key frame of the one before, which shows nothing else: nothing has to be decoded then.
+  private func opensAsBefore(_ picture: CapturedPicture, _ haveEqualKeys: Stills.KeyComparison) throws -> Bool {
+    guard picture.frame == 0, picture.segment > 0 else { return false }
+    let (segment, before) = (segments[picture.segment], segments[picture.segment - 1])
+    return try before.isStill && !before.isImported && !segment.isImported && segment.pictureKind == before.pictureKind
+      && haveEqualKeys(before, segment)
   }
 }
 
