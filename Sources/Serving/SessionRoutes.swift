@@ -212,14 +212,17 @@ package final class SessionRoutes: Sendable {
       let range = try playback.range(of: clip)
       let tag = "\(playback.digest)-pictures-\(range.lowerBound)-\(range.upperBound)-\(choice.tag)"
       if request.has(tag) { return HTTPResponse(.jsonLines, [], tag: tag) }
-      let lines = try semaphore.pass {
-        try playback.pictures(of: clip, choice) { if request.isAbandoned() { throw ClientGone() } }
-      }
-      return HTTPResponse(.jsonLines, lines, tag: tag)
+      func requireClient() throws { if request.isAbandoned() { throw ClientGone() } }
+      var list = try playback.pictures(of: clip, choice)
+      if list.needsDecoding { try frameSemaphore.pass { try list.decode(progress: requireClient) } }
+      let lines = try semaphore.pass { try list.lines(progress: requireClient) }
+      var reply = HTTPResponse(.jsonLines, lines, tag: tag)
+      if list.leftOut > 0 { reply.headers.append(("X-Pictures-Left-Out", "\(list.leftOut)")) }
+      return reply
     } catch let bad as BadArguments {
       return .failure(400, "\(bad)")
-    } catch let tooMany as TooManyTokens {
-      return .failure(400, "\(tooMany)")
+    } catch let error where error is TooManyTokens || error is TooManyUnknownChanges {
+      return .failure(400, "\(error)")
     } catch let bad as BadClip {
       return .failure(bad.fault == .empty ? 400 : 404, "\(bad)")
     }

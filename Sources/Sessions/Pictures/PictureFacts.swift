@@ -36,6 +36,23 @@ struct PictureFacts {
   /// The name of its file, without the ending: its capture.
   static func name(_ timeMs: Int64) -> String { timeMs.dateText.replacing(":", with: "-") }
 
+  /// Whether a file has a name that this program gives to pictures: `2026-01-08T08-05-12.000Z.jpg`, or `…Z-4.png` for a second picture
+  /// of one time.
+  static func isFileName(_ name: String) -> Bool {
+    let (digits, shape) = (UInt8(ascii: "0")...UInt8(ascii: "9"), Array("0000-00-00T00-00-00.000Z".utf8))
+    let bytes = Array(name.utf8)
+    guard bytes.count > shape.count,
+      zip(shape, bytes).allSatisfy({ $0 == UInt8(ascii: "0") ? digits.contains($1) : $0 == $1 })
+    else { return false }
+    var rest = bytes[shape.count...]
+    if rest.first == UInt8(ascii: "-") {
+      let number = rest.dropFirst().prefix { digits.contains($0) }
+      if number.isEmpty { return false }
+      rest = rest.dropFirst(1 + number.count)
+    }
+    return rest.elementsEqual(".jpg".utf8) || rest.elementsEqual(".png".utf8)
+  }
+
   var members: [String: JSONValue] {
     var members: [String: JSONValue] = [
       "session": .string(session.description), "instant": .string(picture.timeMs.dateText),
@@ -97,25 +114,21 @@ struct PictureFactsReader {
   }
 
   /// - Parameters:
-  ///   - change: the difference of the decoded picture from the one before; nil if that is unknown.
+  ///   - difference: of the decoded picture from the one before; nil if it was not decoded.
   ///   - size: of the written picture.
+  ///   - progress: called for each manifest of the picture's time; an error that it throws ends the work.
   /// - Throws: ``BadSession``, ``DamagedOutput`` if a manifest is not as it was written.
   mutating func facts(
-    of picture: CapturedPicture, changed change: DecodedChange?, as size: PixelSize
+    of picture: CapturedPicture, changed difference: PictureDifference?, as size: PixelSize, progress: () throws -> Void
   ) throws -> PictureFacts {
     var picture = picture
-    var regions: [PictureRegion]?
-    if case .exact(let count) = picture.change {
-      regions = change?.regions(ofBlocks: count)
-    } else {
-      regions = change?.regions(ofBlocks: nil)
-      picture.change = picture.change(decoded: change)
-    }
+    if let difference { picture.change = difference.change }
     let frames = try manifest(picture.segment).frames
     let frame = frames.indices.contains(picture.frame) ? frames[picture.frame].object : nil
     var events: [PictureFacts.Event] = []
     var leftOut = 0
     for number in segments[picture.segment...].prefix(while: { $0.startMs < picture.shownMs.upperBound }).indices {
+      try progress()
       guard let touches = try manifest(number).touches else { continue }
       for event in touches.events where event.kind != .move {
         guard picture.shownMs.contains(segments[number].startMs + event.offsetMs),
@@ -126,7 +139,7 @@ struct PictureFactsReader {
     }
     return PictureFacts(
       session: directory.session, picture: picture, size: size, source: frame?["source"]?.string ?? "",
-      note: frame?["note"]?.string, events: events, eventsLeftOut: leftOut, regions: regions)
+      note: frame?["note"]?.string, events: events, eventsLeftOut: leftOut, regions: difference?.regions)
   }
 
   private mutating func manifest(_ number: Int) throws -> (frames: [JSONValue], touches: SegmentTouches?) {

@@ -19,12 +19,13 @@ package enum PictureTarget: Sendable, Equatable {
     self = name.hasSuffix(".zip") ? .zip : name.hasSuffix(".jsonl") ? .lines : .directory
   }
 
+  /// - Parameter output: the output of the session, which `delete` removes nothing else from. The target must lie outside of it.
   /// - Throws: ``BadTarget``, ``DiskError``.
-  func open(_ path: String) throws -> any PictureSink {
+  func open(_ path: String, outside output: String) throws -> any PictureSink {
     switch self {
-    case .directory: try PictureFolder(path)
-    case .zip: try PictureZip(path)
-    case .lines: try PictureLines(path)
+    case .directory: try PictureFolder(path, outside: output)
+    case .zip: try PictureZip(path, outside: output)
+    case .lines: try PictureLines(path, outside: output)
     }
   }
 }
@@ -56,8 +57,9 @@ private struct PictureFile {
   private let file: OutputFile
   private(set) var size = 0
 
-  init(_ path: String) throws {
+  init(_ path: String, outside output: String) throws {
     target = try Stitching.file(path)
+    try Stitching.requirePlace(of: target, outside: output)
     file = try OutputFile(unnamedIn: DurableFile.parentDirectory(of: target))
   }
 
@@ -74,7 +76,7 @@ private final class PictureLines: PictureSink {
   private var file: PictureFile
   var target: String { file.target }
 
-  init(_ path: String) throws { file = try PictureFile(path) }
+  init(_ path: String, outside output: String) throws { file = try PictureFile(path, outside: output) }
 
   func add(_ name: String, _ image: [UInt8], as format: ImageFormat, _ facts: [String: JSONValue]) throws {
     let kind = format == .png ? "png" : "jpeg"
@@ -100,8 +102,8 @@ private final class PictureZip: PictureSink {
   private var lines: [UInt8] = []
   var target: String { sink.file.target }
 
-  init(_ path: String) throws {
-    let sink = Sink(try PictureFile(path))
+  init(_ path: String, outside output: String) throws {
+    let sink = Sink(try PictureFile(path, outside: output))
     self.sink = sink
     zip = try ZipOutput { try sink.file.append($0) }
   }
@@ -129,8 +131,9 @@ private final class PictureFolder: PictureSink {
   private var names: [String] = []
   private var isFinished = false
 
-  init(_ path: String) throws {
+  init(_ path: String, outside output: String) throws {
     target = try Stitching.newDirectory(path)
+    try Stitching.requirePlace(of: target, outside: output)
     temporary = target + ".part"
     if mkdir(temporary, 0o755) != 0, errno != EEXIST { throw DiskError("mkdir", temporary) }
     directory = try Directory(opening: temporary, followingLinks: false)
@@ -147,8 +150,10 @@ private final class PictureFolder: PictureSink {
   /// Removes the pictures that a killed process left, and nothing else.
   private static func removeLeftovers(in directory: Directory, _ path: String) throws {
     let names = try directory.entries().map(\.name)
-    guard names.allSatisfy({ $0 == PictureTarget.list || ImageFormat(ofName: $0) != nil }) else {
-      throw BadTarget(path: path, cause: "it has other files", advice: "move it away; pictures are written there first")
+    if let other = names.first(where: { $0 != PictureTarget.list && !PictureFacts.isFileName($0) }) {
+      throw BadTarget(
+        path: path, cause: "it has other files, such as '\(other)'",
+        advice: "move it away; pictures are written there first")
     }
     for name in names { try check("unlink", path + "/" + name) { unlink(path + "/" + name) } }
   }
@@ -205,6 +210,18 @@ extension Stitching {
       }
     }
     return target
+  }
+
+  /// Refuses a target in the output of its session: `delete` would leave the pictures there.
+  ///
+  /// - Parameter output: without links.
+  /// - Throws: ``BadTarget``.
+  fileprivate static func requirePlace(of target: String, outside output: String) throws(BadTarget) {
+    let parent = DurableFile.resolved(DurableFile.parentDirectory(of: target))
+    guard parent == output || parent.hasPrefix(output + "/") else { return }
+    throw BadTarget(
+      path: target, cause: "it lies in the output of the session, \(output), and delete leaves it there",
+      advice: "name a place outside of it")
   }
 
   static func isTaken(_ target: String) -> BadTarget {

@@ -65,7 +65,8 @@ package struct SessionPictures {
     decoders: DecoderForkServer?, progress: (Int, Int) throws -> Void
   ) throws -> WrittenPictures {
     let directory = try SessionDirectory(at: path, decoders: decoders)
-    let sink = try PictureTarget(ofName: target).open(target)
+    let output = DurableFile.parentDirectory(of: directory.path)
+    let sink = try PictureTarget(ofName: target).open(target, outside: output)
     let part = try directory.segments(of: clip)
     var found = CapturedPicture.all(of: part)
     if choice.needsChanges {
@@ -92,17 +93,20 @@ package struct SessionPictures {
     var reader = PictureFactsReader(directory, part.segments)
     var done = 0
     var names: Set<String> = []
-    try walk.forEachSegment(of: chosen) { pictures, changes in
+    try walk.forEachSegment(of: chosen) { picture, decoded in
+      try progress(done, chosen.count)
+      return PictureDifference(of: picture, decoded)
+    } _: { pictures, differences in
       guard let first = pictures.first else { return }
       let segment = part.segments[first.segment]
       let size = first.size.fitted(maxSide: choice.maxSide)
       let box = choice.maxSide.map { PixelSize(width: $0, height: $0) } ?? first.size
-      var rest = zip(pictures, changes).makeIterator()
+      var rest = zip(pictures, differences).makeIterator()
       try images.forEachPicture(
         of: segment, bytes: try directory.video(of: segment), frames: pictures.map(\.frame), fitting: box
       ) { image in
-        guard let (picture, change) = rest.next() else { return }
-        let facts = try reader.facts(of: picture, changed: change, as: size)
+        guard let (picture, difference) = rest.next() else { return }
+        let facts = try reader.facts(of: picture, changed: difference, as: size) { try progress(done, chosen.count) }
         // Manifests that were not written by this program may have two captures of one time.
         var name = PictureFacts.name(picture.timeMs)
         if !names.insert(name).inserted { name += "-\(done)" }
@@ -115,13 +119,13 @@ package struct SessionPictures {
 
   /// Returns a line of JSON for each picture, with its address below that of the session, and nothing that has to be decoded.
   ///
-  /// - Parameter progress: called for each picture; an error that it throws ends the work.
+  /// - Parameter progress: called for each manifest of each picture; an error that it throws ends the work.
   func lines(progress: () throws -> Void) throws -> [UInt8] {
     var reader = PictureFactsReader(directory, part.segments)
     var text: [UInt8] = []
     for picture in chosen {
-      try progress()
-      let facts = try reader.facts(of: picture, changed: nil, as: picture.size.fitted(maxSide: choice.maxSide))
+      let facts = try reader.facts(
+        of: picture, changed: nil, as: picture.size.fitted(maxSide: choice.maxSide), progress: progress)
       let side = choice.maxSide.map { "&max-side=\($0)" } ?? ""
       let address = "frame.jpg?t=\(picture.shownMs.lowerBound)\(side)"
       text += JSONValue.object(facts.members.merging(["url": .string(address)]) { $1 }).bytes() + [UInt8(ascii: "\n")]

@@ -177,32 +177,6 @@ public final class SessionPlayback: Sendable {
       in: first.startMs..<max(first.startMs + 1, last.endMs + last.gapAfterMs), of: session)
   }
 
-  /// Returns a line of JSON for each picture that matters, in the order of their captures. No picture is decoded: where the manifests
-  /// tell no change, a picture counts as changed.
-  ///
-  /// - Parameters:
-  ///   - clip: the part of the session; its speed does not matter.
-  ///   - choice: of a long list, only the ``PictureChoice/servedPictures`` largest changes are returned.
-  ///   - progress: called for each picture; an error that it throws ends the work.
-  /// - Throws: ``BadClip``, ``TooManyTokens``; `BadSession` if the session has changed since; `DiskError`.
-  package func pictures(of clip: Clip, _ choice: PictureChoice, progress: () throws -> Void) throws -> [UInt8] {
-    let known = Dictionary(segments.map { ($0.startMs, $0) }) { first, _ in first }
-    let part = try ClippedSession(
-      clip, of: session, first: segments[0].startMs, last: segments[segments.count - 1], starts: segments.map(\.startMs)
-    ) { start in
-      guard let segment = known[start] else { throw BadSession(SegmentName.manifest(start), "it cannot be read") }
-      return segment
-    }
-    let found = CapturedPicture.all(of: part)
-    var pictures = try SessionPictures(of: directory, part, choice, from: found)
-    if pictures.count > PictureChoice.servedPictures {
-      var limited = choice
-      limited.max = PictureChoice.servedPictures
-      pictures = try SessionPictures(of: directory, part, limited, from: found)
-    }
-    return try pictures.lines(progress: progress)
-  }
-
   /// The size of the segments that a part of the session is made of, in bytes: about that of its film.
   package func bytes(in range: Range<Int64>) -> Int {
     segments.reduce(0) { sum, segment in

@@ -247,18 +247,45 @@ import Testing
     #expect(try names(in: scratch.path("full")) == ["note"])
   }
 
+  /// `delete` removes a session, and no pictures beside it.
+  @Test func targetInTheOutputOfTheSessionIsRefused() throws {
+    let session = try EncoderWorker.encode(Fixture("single-frame"), into: scratch)
+    _ = try scratch.directory("output/own")
+    _ = try scratch.directory("output-2")
+    try FileManager.default.createSymbolicLink(
+      atPath: scratch.path("link"), withDestinationPath: scratch.path("output"))
+    let before = try names(in: scratch.path("output"))
+    for target in [
+      "output/pictures", "output/p.zip", "output/p.jsonl", "output/own/pictures", "link/pictures", "output/own",
+    ] {
+      let result = try EncoderWorker.run("pictures", session.path, "--to", scratch.path(target))
+      #expect(result.status == 64 && result.errors.contains("in the output of the session"), "\(result.errors)")
+    }
+    // A path from the working directory.
+    let words = ["pictures", "output/single-frame", "--to", "output/pictures"]
+    #expect(try Tool.run(EncoderWorker.path, words, in: scratch.url, verifying: false).status == 64)
+    #expect(try names(in: scratch.path("output")) == before && names(in: scratch.path("output/own")) == [])
+    #expect(try pictures(session.path, to: "output-2/pictures").count == 1)
+  }
+
   @Test func leftoversOfAKilledRunAreReplacedAndNothingElse() throws {
     let session = try EncoderWorker.encode(Fixture("single-frame"), into: scratch)
     _ = try scratch.directory("pictures.part")
     try scratch.file("pictures.part/2026-01-08T08-05-12.340Z.jpg", [1])
+    try scratch.file("pictures.part/2026-01-08T08-05-12.340Z-4.png", [1])
     try scratch.file("pictures.part/pictures.jsonl", [1])
     #expect(try pictures(session.path).count == 1)
     #expect(try names(in: scratch.path) == ["output", "pictures"])
-    _ = try scratch.directory("other.part")
-    try scratch.file("other.part/diary.txt", [1])
-    let result = try EncoderWorker.run("pictures", session.path, "--to", scratch.path("other"))
-    #expect(result.status == 64 && result.errors.contains("it has other files"), "\(result.errors)")
-    #expect(try names(in: scratch.path("other.part")) == ["diary.txt"])
+    // Images of the user are no leftovers.
+    for (number, other) in ["diary.txt", "holiday.jpg", "2026-01-08.png"].enumerated() {
+      let own = "2026-01-08T08-05-12.340Z.jpg"
+      _ = try scratch.directory("\(number).part")
+      try scratch.file("\(number).part/\(other)", [1])
+      try scratch.file("\(number).part/\(own)", [1])
+      let result = try EncoderWorker.run("pictures", session.path, "--to", scratch.path("\(number)"))
+      #expect(result.status == 64 && result.errors.contains("other files, such as '\(other)'"), "\(result.errors)")
+      #expect(try names(in: scratch.path("\(number).part")) == [own, other].sorted())
+    }
   }
 
   @Test func damagedSessionLeavesNothing() throws {

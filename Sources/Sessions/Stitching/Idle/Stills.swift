@@ -155,7 +155,7 @@ extension StitchPlan.Part {
 
 extension PublishedSegment {
   /// Whether it shows one picture.
-  fileprivate var isStill: Bool { frames.dropFirst().allSatisfy { !$0.isCaptured || $0.changedBlocks == 0 } }
+  var isStill: Bool { frames.dropFirst().allSatisfy { !$0.isCaptured || $0.changedBlocks == 0 } }
 }
 
 extension SegmentVideos {
