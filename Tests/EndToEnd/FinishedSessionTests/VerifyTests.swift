@@ -119,7 +119,7 @@ import Testing
     let name = "segment-1767859522340.json"
     try replace("\"durationMs\":2000", by: "\"durationMs\":2500", in: name)
     try replace("\"endMs\":1767859524340", by: "\"endMs\":1767859524840", in: name)
-    try replace("{\"holdMs\":1000,\"source\":\"0011.jpg\"", by: "{\"holdMs\":1500,\"source\":\"0011.jpg\"", in: name)
+    try replace("\"holdMs\":1000,\"source\":\"0011.jpg\"", by: "\"holdMs\":1500,\"source\":\"0011.jpg\"", in: name)
     try seal(name)
     let found = try problems()
     #expect(found.contains("segment-1767859522340.mp4: another duration than its manifest says"))

@@ -134,7 +134,8 @@ import Testing
     let session = try EncoderWorker.encode(Fixture("exact-1fps"), into: scratch)
     let film = scratch.path("film.mp4")
     try #require(try EncoderWorker.run("stitch", session.path, "--to", film).status == 0)
-    let result = try EncoderWorker.run("reencode", film, "--output", scratch.path("again"), "--session", "film")
+    let result = try EncoderWorker.run(
+      "reencode", film, "--output", scratch.path("again"), "--session", "film", "--quality", "balanced")
     try #require(result.status == 0, "\(result.errors)")
     let frames = try PublishedSession(scratch.path("again/film")).manifests.flatMap(\.frames)
     #expect(frames.count >= 12 && frames.allSatisfy { $0.changedBlocks == ($0.status == "captured" ? nil : 0) })
