@@ -15,7 +15,7 @@ struct PicturesCommand: ReportingCommand {
     commandName: "pictures",
     abstract: "Write the pictures of a session that changed, for people and models.",
     discussion: """
-      Each picture is named by its capture, 2026-01-08T08-05-12.340Z.jpg (UTC). pictures.jsonl has a line for each: its instant and hold, how much of it changed and where, the pointer events and notes of its time.
+      Each picture is named by its capture, 2026-01-08T08-05-12.340Z.jpg (UTC). A line of pictures.jsonl tells its instant and hold, how much of it changed and where, and the events and notes of its time.
 
       The change of a picture is the part of its blocks of 16×16 pixels that differ from the picture before. The first picture is always written.
       PATH is a directory to make, or a .zip of it, or a .jsonl that has the pictures in its lines (data: URIs).
