@@ -20,7 +20,8 @@
 #define CMH_FUNCTIONS(f)                                                                                      \
   f(MHD_start_daemon) f(MHD_stop_daemon) f(MHD_create_response_from_buffer)             \
       f(MHD_create_response_from_callback) f(MHD_add_response_header) f(MHD_queue_response)             \
-          f(MHD_destroy_response) f(MHD_lookup_connection_value) f(MHD_get_connection_values_n)             \
+          f(MHD_destroy_response) f(MHD_lookup_connection_value) f(MHD_lookup_connection_value_n)             \
+              f(MHD_get_connection_values_n)             \
               f(MHD_get_connection_info) f(MHD_http_unescape) f(MHD_get_version)
 
 // An immutable table of functions.
@@ -195,9 +196,15 @@ static inline const char *cmh_header(const cmh_library *library, struct MHD_Conn
   return library->MHD_lookup_connection_value(connection, MHD_HEADER_KIND, name);
 }
 
-// Returns an argument of the request's address; the library decodes percent signs, and makes a space of each plus sign.
+// Returns an argument of the request's address, empty if it has no value: `?changed-only`. The library decodes percent signs, and makes a
+// space of each plus sign.
 static inline const char *cmh_argument(const cmh_library *library, struct MHD_Connection *connection, const char *name) {
-  return library->MHD_lookup_connection_value(connection, MHD_GET_ARGUMENT_KIND, name);
+  const char *value = NULL;
+  size_t length;
+  if (library->MHD_lookup_connection_value_n(
+          connection, MHD_GET_ARGUMENT_KIND, name, strlen(name), &value, &length) != MHD_YES)
+    return NULL;
+  return value ? value : "";
 }
 
 // A part of an open file.

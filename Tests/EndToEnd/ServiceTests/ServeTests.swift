@@ -60,6 +60,11 @@ import Testing
     #expect(server.stop() == 0)
   }
 
+  private static func withoutChapters(_ playlist: Data) -> Data {
+    let lines = String(decoding: playlist, as: UTF8.self).components(separatedBy: "\n")
+    return Data(lines.filter { !$0.hasPrefix("#EXT-X-DATERANGE:") }.joined(separator: "\n").utf8)
+  }
+
   @Test func timelineMatchesManifestsAndFragmentsMatchStitch() throws {
     for fixture in ["gap", "rotation", "corrupt-frames", "jittered"] {
       let (server, sessions) = try serve(fixture)
@@ -74,7 +79,10 @@ import Testing
       for name in try names(in: hls) {
         let reply = try server.get("/sessions/\(fixture)/\(name)")
         #expect(reply.status == 200, "\(name)")
-        #expect(reply.body == FileManager.default.contents(atPath: hls + "/" + name), "\(fixture)/\(name)")
+        let file = try Data(contentsOf: URL(fileURLWithPath: hls + "/" + name))
+        // A playlist that is made for a stream names its chapters, too.
+        let isPlaylist = name.hasSuffix(".m3u8")
+        #expect(reply.body == (isPlaylist ? Self.withoutChapters(file) : file), "\(fixture)/\(name)")
       }
       let film = scratch.path("film.mp4")
       #expect(try EncoderWorker.run("stitch", session.path, "--to", film).status == 0)
