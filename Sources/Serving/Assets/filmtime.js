@@ -16,7 +16,7 @@ export class FilmTime {
   #asked;
   #map;
   #timer;
-  /** Ends the request for a map that is no longer wanted. */
+  /** The request for a map: {address, end, map}; `map` is a promise. */
   #request;
   /** Why a time led nowhere, and the instant on the page then: {text, nowMs}. */
   #answer;
@@ -56,10 +56,22 @@ export class FilmTime {
     return unixMs;
   }
 
-  async #load(address) {
-    this.#request?.abort();
-    this.#request = new AbortController();
-    const map = new FilmMap(await (await ask(address, this.#request.signal)).json());
+  /** Returns the map at an address. It ends the request for another one, and joins the one for the same. */
+  #load(address) {
+    if (this.#request?.address === address) return this.#request.map;
+    this.#request?.end.abort();
+    const end = new AbortController();
+    const request = {address, end, map: this.#read(address, end.signal)};
+    this.#request = request;
+    const forget = () => {
+      if (this.#request === request) this.#request = undefined;
+    };
+    request.map.then(forget, forget);
+    return request.map;
+  }
+
+  async #read(address, signal) {
+    const map = new FilmMap(await (await ask(address, signal)).json());
     if (address === this.#asked) this.#map = map;
     return map;
   }
