@@ -86,7 +86,8 @@ class Touches(PageTest):
 
     def painted_box(self):
         """Waits until something is painted, and returns the box around it."""
-        return self.layer(f"(function () {{ {PAINTED} return painted(); }})()")
+        box = f"(function () {{ {PAINTED} return painted(); }})()"
+        return self.browser.when(f"{box} !== null", box)
 
     def assert_dot(self, x, y, width=WIDTH, height=HEIGHT):
         """Checks that the only painted thing is a dot at a place in the picture."""
