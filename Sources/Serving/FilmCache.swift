@@ -239,6 +239,11 @@ enum FilmsBusy: Error, CustomStringConvertible {
   }
 }
 
+extension HTTPRequest {
+  /// - Throws: ``ClientGone``.
+  func requireClient() throws { if isAbandoned() { throw ClientGone() } }
+}
+
 /// The client has closed its connection, so nothing is made for it.
 struct ClientGone: Error, CustomStringConvertible {
   var description: String { "the client closed its connection" }

@@ -148,7 +148,7 @@ package final class SessionRoutes: Sendable {
     _ name: String, of playback: SessionPlayback, _ request: HTTPRequest
   ) throws -> HTTPResponse? {
     try semaphore.pass {
-      try playback.playlist(named: name) { if request.isAbandoned() { throw ClientGone() } }
+      try playback.playlist(named: name, progress: request.requireClient)
     }.map { HTTPResponse(.playlist, $0, tag: "\(playback.digest)-\(name)") }
   }
 
@@ -207,41 +207,48 @@ package final class SessionRoutes: Sendable {
 
   /// The pictures that matter, one a line. Nothing of them is kept.
   private func pictures(of playback: SessionPlayback, _ request: HTTPRequest) throws -> HTTPResponse {
-    do {
+    try Self.refusingBadParts {
       let (clip, choice) = (try request.clip(), try request.pictureChoice())
       let range = try playback.range(of: clip)
       let tag = "\(playback.digest)-pictures-\(range.lowerBound)-\(range.upperBound)-\(choice.tag)"
       if request.has(tag) { return HTTPResponse(.jsonLines, [], tag: tag) }
-      func requireClient() throws { if request.isAbandoned() { throw ClientGone() } }
       var list = try playback.pictures(of: clip, choice)
-      if list.needsDecoding { try frameSemaphore.pass { try list.decode(progress: requireClient) } }
-      let lines = try semaphore.pass { try list.lines(progress: requireClient) }
+      if list.needsDecoding { try frameSemaphore.pass { try list.decode(progress: request.requireClient) } }
+      let lines = try semaphore.pass { try list.lines(progress: request.requireClient) }
       var reply = HTTPResponse(.jsonLines, lines, tag: tag)
       if list.leftOut > 0 { reply.headers.append(("X-Pictures-Left-Out", "\(list.leftOut)")) }
       return reply
-    } catch let bad as BadArguments {
-      return .failure(400, "\(bad)")
-    } catch let error where error is TooManyTokens || error is TooManyUnknownChanges {
-      return .failure(400, "\(error)")
+    }
+  }
+
+  /// Returns an answer about a part of a session, or the refusal of a request that cannot have one.
+  private static func refusingBadParts(_ answer: () throws -> HTTPResponse) throws -> HTTPResponse {
+    do {
+      return try answer()
     } catch let bad as BadClip {
       return .failure(bad.fault == .empty ? 400 : 404, "\(bad)")
+    } catch let error
+      where error is BadArguments || error is TooManyTokens || error is TooManyUnknownChanges
+      || error is AnimationRefusal
+    {
+      return .failure(400, "\(error)")
+    } catch let missing as MissingEncoder {
+      return .failure(501, "\(missing)")
+    } catch let busy as FilmsBusy {
+      var refusal = HTTPResponse.failure(503, "\(busy)")
+      refusal.headers.append(("Retry-After", "\(FilmsBusy.retryAfterS)"))
+      return refusal
     }
   }
 
   /// The map of the film that the same arguments name.
   private func map(of playback: SessionPlayback, _ request: HTTPRequest) throws -> HTTPResponse {
-    do {
+    try Self.refusingBadParts {
       let clip = try request.clip()
       let tag = "\(playback.digest)\(clip.name(in: try playback.range(of: clip)))-map"
       if request.has(tag) { return HTTPResponse(.json, [], tag: tag) }
-      let map = try mapSemaphore.pass {
-        try playback.map(of: clip) { if request.isAbandoned() { throw ClientGone() } }
-      }
+      let map = try mapSemaphore.pass { try playback.map(of: clip, progress: request.requireClient) }
       return HTTPResponse(.json, map.json.bytes() + [UInt8(ascii: "\n")], tag: tag)
-    } catch let bad as BadArguments {
-      return .failure(400, "\(bad)")
-    } catch let bad as BadClip {
-      return .failure(bad.fault == .empty ? 400 : 404, "\(bad)")
     }
   }
 
@@ -251,7 +258,7 @@ package final class SessionRoutes: Sendable {
   private func film(
     of playback: SessionPlayback, as format: AnimationFormat?, _ request: HTTPRequest
   ) throws -> HTTPResponse {
-    do {
+    try Self.refusingBadParts {
       let clip = try request.clip()
       let animation = try format.map { (format: $0, maxSide: try request.maxSide()) }
       let range = try playback.range(of: clip)
@@ -275,18 +282,6 @@ package final class SessionRoutes: Sendable {
       let name = "\(playback.session)\(part).\(format?.rawValue ?? "mp4")"
       reply.headers.append(("Content-Disposition", "attachment; filename=\"\(name)\""))
       return reply
-    } catch let bad as BadArguments {
-      return .failure(400, "\(bad)")
-    } catch let bad as BadClip {
-      return .failure(bad.fault == .empty ? 400 : 404, "\(bad)")
-    } catch let refusal as AnimationRefusal {
-      return .failure(400, "\(refusal)")
-    } catch let missing as MissingEncoder {
-      return .failure(501, "\(missing)")
-    } catch let busy as FilmsBusy {
-      var refusal = HTTPResponse.failure(503, "\(busy)")
-      refusal.headers.append(("Retry-After", "\(FilmsBusy.retryAfterS)"))
-      return refusal
     }
   }
 

@@ -18,7 +18,13 @@ package struct ChangedBlocks {
 
   /// Returns the number of blocks of a picture.
   package static func total(width: Int, height: Int) -> Int {
-    (width + side - 1) / side * ((height + side - 1) / side)
+    let (columns, rows) = grid(width: width, height: height)
+    return columns * rows
+  }
+
+  /// Returns the blocks of a picture, beside each other and above each other.
+  static func grid(width: Int, height: Int) -> (columns: Int, rows: Int) {
+    ((width + side - 1) / side, (height + side - 1) / side)
   }
 
   /// Returns the number of blocks in which two pictures differ; nil if they have different sizes.
@@ -29,7 +35,7 @@ package struct ChangedBlocks {
   /// Compares two pictures of one size.
   package init?(in picture: Picture, since other: Picture) {
     guard (picture.width, picture.height) == (other.width, other.height) else { return nil }
-    (columns, rows) = ((picture.width + Self.side - 1) / Self.side, (picture.height + Self.side - 1) / Self.side)
+    (columns, rows) = Self.grid(width: picture.width, height: picture.height)
     var (one, two) = (picture.blockPlanes, other.blockPlanes)
     var count = 0
     changed = unsafe [UInt8](unsafeUninitializedCapacity: columns * rows) { flags, initialized in

@@ -34,10 +34,7 @@ package struct DecodedChange {
   package init?(of picture: FrameBuffer, since other: FrameBuffer) {
     guard picture.size == other.size else { return nil }
     size = picture.size
-    (columns, rows) = (
-      (size.width + ChangedBlocks.side - 1) / ChangedBlocks.side,
-      (size.height + ChangedBlocks.side - 1) / ChangedBlocks.side
-    )
+    (columns, rows) = ChangedBlocks.grid(width: size.width, height: size.height)
     var sums = [UInt32](repeating: 0, count: columns * rows)
     for index in 0..<3 {
       let (shift, side) = index == 0 ? (0, ChangedBlocks.side) : (1, ChangedBlocks.side / 2)

@@ -1,4 +1,4 @@
-// Packs files into a tar in memory. The same files give the same bytes, whatever their owners and times.
+// Packs files into archives, and into a tar in memory. The same files give the same bytes, whatever their owners and times.
 
 import CArchive
 import FileSystem
@@ -24,20 +24,27 @@ extension Archive {
       try unsafe check(archive_write_set_bytes_in_last_block(archive, 1))
       try unsafe check(archive_write_open_memory(archive, buffer.baseAddress, buffer.count, &used))
       for (name, bytes) in files {
-        guard let entry = unsafe archive_entry_new() else { throw DiskError("archive_entry_new", name, code: ENOMEM) }
-        defer { unsafe archive_entry_free(entry) }
-        unsafe archive_entry_set_pathname(entry, name)
-        unsafe archive_entry_set_filetype(entry, S_IFREG)
-        unsafe archive_entry_set_perm(entry, 0o644)
-        unsafe archive_entry_set_size(entry, la_int64_t(bytes.count))
-        try unsafe check(archive_write_header(archive, entry))
-        guard unsafe archive_write_data(archive, bytes, bytes.count) == bytes.count else {
-          try check(ARCHIVE_FATAL)
-          return
-        }
+        try unsafe add(name, bytes, to: archive, check)
       }
       try unsafe check(archive_write_close(archive))
       count = used
     }
+  }
+
+  /// Adds a file to an archive that is being written. It has no owner and no time.
+  ///
+  /// - Parameter check: throws the error of a call that did not return `ARCHIVE_OK`.
+  static func add(
+    _ name: String, _ bytes: [UInt8], to archive: OpaquePointer, _ check: (Int32) throws -> Void
+  ) throws {
+    guard let entry = unsafe archive_entry_new() else { throw DiskError("archive_entry_new", name, code: ENOMEM) }
+    defer { unsafe archive_entry_free(entry) }
+    unsafe archive_entry_set_pathname(entry, name)
+    unsafe archive_entry_set_filetype(entry, S_IFREG)
+    unsafe archive_entry_set_perm(entry, 0o644)
+    unsafe archive_entry_set_size(entry, la_int64_t(bytes.count))
+    try unsafe check(archive_write_header(archive, entry))
+    guard unsafe archive_write_data(archive, bytes, bytes.count) == bytes.count else { return try check(ARCHIVE_FATAL) }
+    try unsafe check(archive_write_finish_entry(archive))
   }
 }

@@ -51,15 +51,7 @@ import Glibc
   deinit { unsafe archive_write_free(archive) }
 
   package func add(_ name: String, _ bytes: [UInt8]) throws {
-    guard let entry = unsafe archive_entry_new() else { throw DiskError("archive_entry_new", name, code: ENOMEM) }
-    defer { unsafe archive_entry_free(entry) }
-    unsafe archive_entry_set_pathname(entry, name)
-    unsafe archive_entry_set_filetype(entry, S_IFREG)
-    unsafe archive_entry_set_perm(entry, 0o644)
-    unsafe archive_entry_set_size(entry, la_int64_t(bytes.count))
-    try unsafe check(archive_write_header(archive, entry))
-    guard unsafe archive_write_data(archive, bytes, bytes.count) == bytes.count else { return try check(ARCHIVE_FATAL) }
-    try unsafe check(archive_write_finish_entry(archive))
+    try unsafe Archive.add(name, bytes, to: archive, check)
   }
 
   /// Writes the directory of the zip.
