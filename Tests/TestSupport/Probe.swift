@@ -116,6 +116,15 @@ public struct PublishedSession {
       public let status: String
       public let note: String?
       public let changedBlocks: Int?
+      public let masks: [Mask]?
+    }
+    /// A part of a picture, in its pixels.
+    public struct Mask: Decodable, Equatable, Sendable {
+      public let x, y, width, height: Int
+
+      public init(x: Int, y: Int, width: Int, height: Int) {
+        (self.x, self.y, self.width, self.height) = (x, y, width, height)
+      }
     }
     public struct Refused: Decodable, Equatable {
       public let source: String

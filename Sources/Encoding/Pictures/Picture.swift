@@ -87,11 +87,13 @@ package final class Picture {
     }
   }
 
+  /// As captured, in pixels.
+  var size: PixelSize { PixelSize(width: width, height: height) }
+
   /// Returns the picture scaled to a maximum length of its sides; itself if it is not larger.
   func fitted(maxSide: Int, with converter: PictureConverter) throws(FFmpegError) -> Picture {
-    let own = PixelSize(width: width, height: height)
-    let size = own.fitted(maxSide: maxSide)
-    return size == own ? self : try Picture(adopting: converter.scaled(coded: buffer, visible: own, to: size))
+    let fitted = size.fitted(maxSide: maxSide)
+    return fitted == size ? self : try Picture(adopting: converter.scaled(coded: buffer, visible: size, to: fitted))
   }
 
   var planes: [(start: UnsafeMutablePointer<UInt8>, stride: Int)] { unsafe (0..<3).map(buffer.plane) }

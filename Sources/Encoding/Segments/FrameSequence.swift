@@ -19,6 +19,7 @@ package struct LastFrame {
   fileprivate let identity: String
   fileprivate let picture: SourceFrame
   fileprivate let notes: [String]
+  fileprivate let masks: [PictureRegion]
 }
 
 /// Frames in the order of their captures. Each is decoded once and put on the timeline. The holds of a frame are known with the next
@@ -56,18 +57,18 @@ package struct FrameSequence {
           source: frame.fullName, reason: Self.reason(toPrefer: shown.frame, shown.picture, to: frame, images)))
       return
     }
-    let picture: SourceFrame
+    let (picture, masks): (SourceFrame, [PictureRegion])
     var notes: [String]
     let changedBlocks: Int?
     do {
-      (picture, notes, changedBlocks) = try decoder.decode(frame, images, identity)
+      (picture, notes, masks, changedBlocks) = try decoder.decode(frame, images, identity)
     } catch let refusal as RefusedPicture {
       sink.refuse(RefusedFrame(source: frame.source, undecoded: refusal.refusal))
       return
     }
     let capture = Capture(
       source: frame.source, timeMs: frame.timeMs, width: picture.width, height: picture.height,
-      changedBlocks: changedBlocks)
+      changedBlocks: changedBlocks, masks: masks)
     let holds = timeline.append(capture)
     if let shown {
       let nextDiffers = picture !== shown.picture && picture.differsFromPrevious
@@ -136,12 +137,12 @@ private struct FrameDecoder {
   /// The frame that was decoded last. One that is not decoded keeps its files, and its decoder.
   var last: LastFrame? { previous.flatMap { $0.picture.isDecoded ? $0 : nil } }
 
-  /// - Returns: the picture, its notes, and the number of its blocks that differ from the picture before; nil for the first one of
+  /// - Returns: the picture, its notes, the parts that masks cover, and the number of its blocks that differ from the picture before; nil for the first one of
   ///   the batch and after another size.
   /// - Throws: ``RefusedPicture`` if the frame is at fault.
   mutating func decode(
     _ frame: Frame, _ images: [FrameFile], _ identity: String
-  ) throws -> (SourceFrame, notes: [String], changedBlocks: Int?) {
+  ) throws -> (SourceFrame, notes: [String], masks: [PictureRegion], changedBlocks: Int?) {
     if let previous, previous.identity == identity {
       defer { isFirst = false }
       if isFirst {
@@ -149,7 +150,7 @@ private struct FrameDecoder {
       } else {
         unchanged += 1
       }
-      return (previous.picture, previous.notes, isFirst ? nil : 0)
+      return (previous.picture, previous.notes, previous.masks, isFirst ? nil : 0)
     }
     // Now its memory can be used again.
     if isFirst { previous = nil }
@@ -162,7 +163,8 @@ private struct FrameDecoder {
       }
     }
     var picture = try picture(from: files, frame, identity)
-    let notes = picture.notes
+    // An equal picture may have other ones.
+    let (notes, masks) = (picture.notes, picture.masks)
     // Another file may have the same pixels. The first frame of a batch has none before it.
     let changedBlocks = try previous.flatMap { try picture.changedBlocks(since: $0.picture) }
     if let previous {
@@ -173,9 +175,9 @@ private struct FrameDecoder {
         picture.differsFromPrevious = true
       }
     }
-    previous = LastFrame(identity: identity, picture: picture, notes: notes)
+    previous = LastFrame(identity: identity, picture: picture, notes: notes, masks: masks)
     isFirst = false
-    return (picture, notes, changedBlocks)
+    return (picture, notes, masks, changedBlocks)
   }
 
   /// Caches the key frame of a picture when a segment has closed that shows only this picture.
@@ -188,7 +190,9 @@ private struct FrameDecoder {
     guard let cache, files.reduce(0, { $0 + $1.count }) <= Self.maximumKeptBytes, let key = cache.recall(identity)
     else {
       let decoded = try decoder.picture(from: files, frame.look)
-      return SourceFrame(try scaler.fitted(decoded.picture), notes: decoded.notes, identity: identity)
+      let fitted = try scaler.fitted(decoded.picture)
+      let masks = frame.look.paintedMasks(of: decoded.picture.size, as: fitted.size)
+      return SourceFrame(fitted, notes: decoded.notes, masks: masks, identity: identity)
     }
     return SourceFrame(key, identity: identity) { [decoder, scaler] in
       do {

@@ -11,6 +11,8 @@ package struct KeyFrame: Sendable {
   let codedHeight: Int
   /// Changes to the picture that a viewer should know of.
   let notes: [String]
+  /// The parts of the picture that masks cover.
+  var masks: [PictureRegion] = []
   let parameterSets: ParameterSets
   /// NAL units behind their lengths.
   let data: [UInt8]
@@ -28,8 +30,9 @@ package final class KeyFrameCache: Sendable {
   func recall(_ identity: String) -> KeyFrame? { keys.withLock { $0.value(of: identity) } }
 
   func remember(_ key: KeyFrame, as identity: String) {
-    // The key frame's bytes and the maximum overhead of an entry.
-    keys.withLock { $0.insert(key, for: identity, cost: key.data.count + 4_096) }
+    // The key frame's bytes, its masks, and the maximum overhead of the rest.
+    let cost = key.data.count + key.masks.count * MemoryLayout<PictureRegion>.stride + 4_096
+    keys.withLock { $0.insert(key, for: identity, cost: cost) }
   }
 
   func forget(_ identity: String) { keys.withLock { $0.removeAll { $0 == identity } } }

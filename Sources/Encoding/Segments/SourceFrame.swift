@@ -5,6 +5,8 @@ package final class SourceFrame {
   package let height: Int
   /// Changes to the picture that a viewer should know of.
   let notes: [String]
+  /// The parts of the picture that masks cover.
+  let masks: [PictureRegion]
   /// Identifies the source: equal for equal pictures; nil if unknown.
   package let identity: String?
   /// The key frame of a segment that shows only this frame; nil until one is encoded.
@@ -15,9 +17,10 @@ package final class SourceFrame {
   /// Decodes the files, or returns the decoded picture.
   private var load: () throws -> Picture
 
-  package init(_ picture: Picture, notes: [String] = [], identity: String? = nil) {
+  package init(_ picture: Picture, notes: [String] = [], masks: [PictureRegion] = [], identity: String? = nil) {
     (width, height) = (picture.width, picture.height)
     self.notes = notes
+    self.masks = masks
     self.identity = identity
     isDecoded = true
     load = { picture }
@@ -27,6 +30,7 @@ package final class SourceFrame {
   init(_ key: KeyFrame, identity: String, decode: @escaping () throws -> Picture) {
     (width, height) = (key.width, key.height)
     notes = key.notes
+    masks = key.masks
     self.identity = identity
     self.key = key
     isDecoded = false

@@ -14,13 +14,18 @@ package struct Capture: Sendable, Equatable {
   package let height: Int
   /// The number of its blocks that differ from the captured picture before it in its batch; nil if that is unknown.
   package let changedBlocks: Int?
+  /// The parts of the picture that masks cover.
+  package let masks: [PictureRegion]
 
-  package init(source: String, timeMs: Int64, width: Int, height: Int, changedBlocks: Int? = nil) {
+  package init(
+    source: String, timeMs: Int64, width: Int, height: Int, changedBlocks: Int? = nil, masks: [PictureRegion] = []
+  ) {
     self.source = source
     self.timeMs = timeMs
     self.width = width
     self.height = height
     self.changedBlocks = changedBlocks
+    self.masks = masks
   }
 }
 

@@ -24,6 +24,8 @@ struct PictureFacts {
   let eventsLeftOut: Int
   /// Where it differs from the picture before, in pixels of the capture; nil if that is unknown.
   let regions: [PictureRegion]?
+  /// The parts that masks cover, in pixels of the capture.
+  let masks: [PictureRegion]
 
   struct Event {
     let timeMs: Int64
@@ -64,7 +66,8 @@ struct PictureFacts {
     ]
     if case .exact(let count) = picture.change { members["changedBlocks"] = .number(count) }
     members["changedShare"] = picture.changedBlocks.map { .number(Self.share($0, of: picture.blocks)) }
-    members["regions"] = regions.map { .array($0.map(json)) }
+    members["regions"] = regions.map { .array($0.map { written($0).json }) }
+    if !masks.isEmpty { members[PaintedMasks.key] = PaintedMasks.json(masks.map(written)) }
     if eventsLeftOut > 0 { members["eventsLeftOut"] = .number(eventsLeftOut) }
     return members
   }
@@ -75,15 +78,8 @@ struct PictureFacts {
     return "\(parts / 10_000).\((parts % 10_000).digits(4))"
   }
 
-  private func json(_ region: PictureRegion) -> JSONValue {
-    let (captured, written) = (picture.size, size)
-    let (left, top) = (region.x * written.width / captured.width, region.y * written.height / captured.height)
-    let right = ((region.x + region.width) * written.width + captured.width - 1) / captured.width
-    let bottom = ((region.y + region.height) * written.height + captured.height - 1) / captured.height
-    return .object([
-      "x": .number(left), "y": .number(top), "width": .number(right - left), "height": .number(bottom - top),
-    ])
-  }
+  /// Returns a part of the written picture.
+  private func written(_ region: PictureRegion) -> PictureRegion { region.scaled(from: picture.size, to: size) }
 }
 
 extension PictureFacts.Event {
@@ -139,7 +135,8 @@ struct PictureFactsReader {
     }
     return PictureFacts(
       session: directory.session, picture: picture, size: size, source: frame?["source"]?.string ?? "",
-      note: frame?["note"]?.string, events: events, eventsLeftOut: leftOut, regions: difference?.regions)
+      note: frame?["note"]?.string, events: events, eventsLeftOut: leftOut, regions: difference?.regions,
+      masks: PaintedMasks.read(frame, of: picture.size))
   }
 
   private mutating func manifest(_ number: Int) throws -> (frames: [JSONValue], touches: SegmentTouches?) {

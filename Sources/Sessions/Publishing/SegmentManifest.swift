@@ -89,7 +89,7 @@ package struct SegmentManifest {
       "codedWidth": .number(segment.codedWidth), "codedHeight": .number(segment.codedHeight),
       "codec": .string(staged.codec), "timescale": .number(MediaTime.timescale), "bytes": .number(segment.bytes),
       "sha256": .string(segment.sha256), "samples": .number(segment.samples),
-      "frames": .array(staged.holds.map(json)), "refused": .array(refused.map(\.json)),
+      "frames": .array(frames), "refused": .array(refused.map(\.json)),
       "intervalMs": .number(segment.intervalMs), "gapAfterMs": .number(segment.gapAfterMs),
       "final": .bool(segment.isFinal), "encoder": segment.encoder, "metadata": metadata,
     ])
@@ -103,13 +103,18 @@ package struct SegmentManifest {
     return batch.metadata.setting([TraceParent.key: .string(traceParent.description)])
   }
 
-  private func json(_ hold: FrameHold) -> JSONValue {
+  private var frames: [JSONValue] {
+    zip(staged.holds, PaintedMasks.listed(staged.holds.map(\.capture.masks))).map(json)
+  }
+
+  private func json(_ hold: FrameHold, _ masks: [PictureRegion]) -> JSONValue {
     var members: [String: JSONValue] = [
       "timeMs": .number(hold.capture.timeMs), "holdMs": .number(hold.holdMs), "source": .string(hold.capture.source),
       "status": .string(hold.status.rawValue),
     ]
     members[ChangedBlocks.key] = hold.changedBlocks.map { .number($0) }
     members["note"] = staged.notes[hold.capture.timeMs].map { .string($0) }
+    if !masks.isEmpty { members[PaintedMasks.key] = PaintedMasks.json(masks) }
     return .object(members)
   }
 }

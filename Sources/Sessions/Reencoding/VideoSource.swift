@@ -101,7 +101,9 @@ struct SessionSource: VideoSource {
       original: (segment, json),
       manifest: { staged in
         let size = (staged.holds[0].capture.width, staged.holds[0].capture.height)
-        let source = size == (segment.width, segment.height) ? json : Self.withoutChangedBlocks(json)
+        let source =
+          size == (segment.width, segment.height)
+          ? json : Self.resized(json, from: segment.size, to: PixelSize(width: size.0, height: size.1))
         return source.setting([
           "width": .number(staged.holds[0].capture.width), "height": .number(staged.holds[0].capture.height),
           "codedWidth": .number(staged.codedWidth), "codedHeight": .number(staged.codedHeight),
@@ -117,11 +119,13 @@ struct SessionSource: VideoSource {
     }
   }
 
-  /// Returns a manifest for pictures of another size, which have other blocks. Continued frames change in none.
-  private static func withoutChangedBlocks(_ manifest: JSONValue) -> JSONValue {
+  /// Returns a manifest for pictures of another size: with other blocks, of which continued frames change none, and other masks.
+  private static func resized(_ manifest: JSONValue, from size: PixelSize, to other: PixelSize) -> JSONValue {
     let frames = (manifest.object?["frames"]?.array ?? []).map { frame -> JSONValue in
-      guard var members = frame.object, members[ChangedBlocks.key]?.integer != 0 else { return frame }
-      members[ChangedBlocks.key] = nil
+      guard var members = frame.object else { return frame }
+      if members[ChangedBlocks.key]?.integer != 0 { members[ChangedBlocks.key] = nil }
+      let masks = PaintedMasks.read(members, of: size).map { $0.scaled(from: size, to: other) }
+      members[PaintedMasks.key] = masks.isEmpty ? nil : PaintedMasks.json(masks)
       return .object(members)
     }
     return manifest.setting(["frames": .array(frames)])

@@ -4,53 +4,11 @@ import TestSupport
 import Testing
 
 /// `pictures` writes the pictures of a session that changed, each named by its capture.
-@Suite struct PicturesTests {
+@Suite struct PicturesTests: PicturesSuite {
   private static let start = 1_767_859_512_340
   let scratch: ScratchDirectory
 
   init() throws { scratch = try ScratchDirectory() }
-
-  private struct Line: Decodable, Equatable {
-    struct Region: Decodable, Equatable { let x, y, width, height: Int }
-    struct Event: Decodable, Equatable {
-      let unixMs: Int
-      let type: String
-      let pointer, x, y: Int
-    }
-
-    let file, session, instant, source: String
-    let unixMs, shownFromMs, holdMs: Int64
-    let width, height, blocks, tokens: Int
-    let changedBlocks: Int?
-    let changedShare: Double?
-    let regions: [Region]?
-    let events: [Event]
-    let notes: [String]
-    let image: String?
-  }
-
-  private struct Summary: Decodable {
-    let file, session: String
-    let pictures, captures, tokens, bytes: Int
-  }
-
-  private func pictures(_ path: String, to target: String = "pictures", _ options: [String] = []) throws -> [Line] {
-    let run = try Tool.run(
-      EncoderWorker.path, ["pictures", path, "--to", scratch.path(target), "--json"] + options)
-    try #require(run.status == 0, "\(run.errors)")
-    let list = target.hasSuffix(".jsonl") ? scratch.path(target) : scratch.path(target + "/pictures.jsonl")
-    let lines = try lines(Data(contentsOf: URL(fileURLWithPath: list)))
-    let summary = try run.json(as: Summary.self)
-    #expect(summary.pictures == lines.count && summary.tokens == lines.reduce(0) { $0 + $1.tokens })
-    #expect(summary.file.hasSuffix("/" + target))
-    return lines
-  }
-
-  private func lines(_ text: Data) throws -> [Line] {
-    try text.split(separator: UInt8(ascii: "\n")).map { try JSONDecoder().decode(Line.self, from: Data($0)) }
-  }
-
-  private func bytes(_ name: String) throws -> Data { try Data(contentsOf: URL(fileURLWithPath: scratch.path(name))) }
 
   /// Makes a session of grey pictures of 320×200, one a second, each with the squares of its number in white.
   private func session(_ squares: [[(x: Int, y: Int, side: Int)]], _ members: String = "") throws -> PublishedSession {
@@ -141,7 +99,7 @@ import Testing
     // The picture after 5 seconds opens a segment: it may be coded otherwise than the one before.
     #expect(seconds.filter { $0 != 5 } == [0, 2, 7])
     #expect(found.allSatisfy { $0.changedBlocks == nil })
-    #expect(found[1].regions == [Line.Region(x: 32, y: 32, width: 32, height: 32)])
+    #expect(found[1].regions == [PictureLine.Region(x: 32, y: 32, width: 32, height: 32)])
     #expect(
       try pictures(session.path, to: "two", ["--max", "3"]).map { ($0.unixMs - Int64(Self.start)) / 1_000 } == [
         0, 2, 7,
@@ -165,13 +123,13 @@ import Testing
     // Blocks of the capture, in pixels of the written picture: half of them.
     #expect(
       found[1].regions == [
-        Line.Region(x: 8, y: 8, width: 16, height: 16), Line.Region(x: 120, y: 72, width: 8, height: 8),
+        PictureLine.Region(x: 8, y: 8, width: 16, height: 16), PictureLine.Region(x: 120, y: 72, width: 8, height: 8),
       ])
     let (first, second) = (
-      [Line.Event(unixMs: Self.start + 500, type: "down", pointer: 0, x: 16, y: 24)],
+      [PictureLine.Event(unixMs: Self.start + 500, type: "down", pointer: 0, x: 16, y: 24)],
       [
-        Line.Event(unixMs: Self.start + 1_200, type: "up", pointer: 0, x: 32, y: 48),
-        Line.Event(unixMs: Self.start + 2_100, type: "down", pointer: 0, x: 159, y: 99),
+        PictureLine.Event(unixMs: Self.start + 1_200, type: "up", pointer: 0, x: 32, y: 48),
+        PictureLine.Event(unixMs: Self.start + 2_100, type: "down", pointer: 0, x: 159, y: 99),
       ]
     )
     #expect(found.map(\.events) == [first, second])
@@ -181,130 +139,5 @@ import Testing
     let session = try EncoderWorker.encode(Fixture("masks"), into: scratch)
     #expect(
       try pictures(session.path).map(\.notes) == [[], ["blacked out: mask 0 is not a finite rectangle"], []])
-  }
-
-  // MARK: the forms
-
-  @Test func everyFormHasThePicturesOfFrame() throws {
-    let session = try EncoderWorker.encode(Fixture("rotation"), into: scratch)
-    for format in ["jpg", "png"] {
-      let folder = try pictures(session.path, to: format, ["--format", format])
-      let inline = try pictures(session.path, to: format + ".jsonl", ["--format", format])
-      try #require(folder.count == 8 && inline.count == 8)
-      let zipped = try EncoderWorker.run(
-        "pictures", session.path, "--to", scratch.path("\(format).zip"), "--format", format)
-      #expect(zipped.status == 0)
-      try Tool.output(
-        Tool.python,
-        [
-          "-c", "import sys, zipfile; zipfile.ZipFile(sys.argv[1]).extractall(sys.argv[2])",
-          scratch.path("\(format).zip"), scratch.path("unpacked-" + format),
-        ])
-      #expect(
-        try names(in: scratch.path(format)) == (folder.map(\.file) + ["pictures.jsonl"]).sorted())
-      #expect(try names(in: scratch.path("unpacked-" + format)) == names(in: scratch.path(format)))
-      for (line, other) in zip(folder, inline) {
-        let at = ["--at", "\(line.unixMs)", "--to", scratch.path("frame." + format)]
-        let shown = try Tool.run(EncoderWorker.path, ["frame", session.path] + at)
-        #expect(shown.status == 0, "\(shown.errors)")
-        let image = try bytes("frame." + format)
-        #expect(try bytes("\(format)/\(line.file)") == image && bytes("unpacked-\(format)/\(line.file)") == image)
-        let kind = format == "png" ? "png" : "jpeg"
-        #expect(other.image == "data:image/\(kind);base64,\(image.base64EncodedString())")
-        #expect((line.width, line.height) == (other.width, other.height) && line.file == other.file)
-      }
-    }
-  }
-
-  /// The names are capture times that `encode` reads.
-  @Test func folderIsABatch() throws {
-    let session = try EncoderWorker.encode(Fixture("jittered"), into: scratch)
-    let found = try pictures(session.path)
-    try FileManager.default.removeItem(atPath: scratch.path("pictures/pictures.jsonl"))
-    let result = try EncoderWorker.run(
-      "encode", scratch.path("pictures"), "--output", scratch.path("again"), "--session", "again")
-    try #require(result.status == 0, "\(result.errors)")
-    #expect(try PublishedSession(scratch.path("again/again")).captured.map(\.timeMs) == found.map(\.unixMs))
-  }
-
-  // MARK: the target
-
-  @Test func targetThatIsTakenIsRefused() throws {
-    let session = try EncoderWorker.encode(Fixture("single-frame"), into: scratch)
-    try scratch.file("full.txt", [1])
-    _ = try scratch.directory("full")
-    try scratch.file("full/note", [1])
-    _ = try scratch.directory("empty")
-    for (target, message) in [
-      ("full", "it is no empty directory"), ("full.txt", "it is no empty directory"),
-      ("output/single-frame/pictures", "a published session"), ("none/pictures", "no directory"),
-    ] {
-      let result = try EncoderWorker.run("pictures", session.path, "--to", scratch.path(target))
-      #expect(result.status == 64 && result.errors.contains(message), "\(target): \(result.errors)")
-    }
-    #expect(try pictures(session.path, to: "empty").count == 1)
-    #expect(try names(in: scratch.path) == ["empty", "full", "full.txt", "output"])
-    #expect(try names(in: scratch.path("full")) == ["note"])
-  }
-
-  /// `delete` removes a session, and no pictures beside it.
-  @Test func targetInTheOutputOfTheSessionIsRefused() throws {
-    let session = try EncoderWorker.encode(Fixture("single-frame"), into: scratch)
-    _ = try scratch.directory("output/own")
-    _ = try scratch.directory("output-2")
-    try FileManager.default.createSymbolicLink(
-      atPath: scratch.path("link"), withDestinationPath: scratch.path("output"))
-    let before = try names(in: scratch.path("output"))
-    for target in [
-      "output/pictures", "output/p.zip", "output/p.jsonl", "output/own/pictures", "link/pictures", "output/own",
-    ] {
-      let result = try EncoderWorker.run("pictures", session.path, "--to", scratch.path(target))
-      #expect(result.status == 64 && result.errors.contains("in the output of the session"), "\(result.errors)")
-    }
-    // A path from the working directory.
-    let words = ["pictures", "output/single-frame", "--to", "output/pictures"]
-    #expect(try Tool.run(EncoderWorker.path, words, in: scratch.url, verifying: false).status == 64)
-    #expect(try names(in: scratch.path("output")) == before && names(in: scratch.path("output/own")) == [])
-    #expect(try pictures(session.path, to: "output-2/pictures").count == 1)
-  }
-
-  @Test func leftoversOfAKilledRunAreReplacedAndNothingElse() throws {
-    let session = try EncoderWorker.encode(Fixture("single-frame"), into: scratch)
-    _ = try scratch.directory("pictures.part")
-    try scratch.file("pictures.part/2026-01-08T08-05-12.340Z.jpg", [1])
-    try scratch.file("pictures.part/2026-01-08T08-05-12.340Z-4.png", [1])
-    try scratch.file("pictures.part/pictures.jsonl", [1])
-    #expect(try pictures(session.path).count == 1)
-    #expect(try names(in: scratch.path) == ["output", "pictures"])
-    // Images of the user are no leftovers.
-    for (number, other) in ["diary.txt", "holiday.jpg", "2026-01-08.png"].enumerated() {
-      let own = "2026-01-08T08-05-12.340Z.jpg"
-      _ = try scratch.directory("\(number).part")
-      try scratch.file("\(number).part/\(other)", [1])
-      try scratch.file("\(number).part/\(own)", [1])
-      let result = try EncoderWorker.run("pictures", session.path, "--to", scratch.path("\(number)"))
-      #expect(result.status == 64 && result.errors.contains("other files, such as '\(other)'"), "\(result.errors)")
-      #expect(try names(in: scratch.path("\(number).part")) == [own, other].sorted())
-    }
-  }
-
-  @Test func damagedSessionLeavesNothing() throws {
-    let session = try EncoderWorker.encode(Fixture("exact-1fps"), into: scratch)
-    try FileManager.default.removeItem(atPath: session.video(session.manifests[1]))
-    for target in ["pictures", "pictures.zip", "pictures.jsonl"] {
-      let result = try EncoderWorker.run("pictures", session.path, "--to", scratch.path(target))
-      #expect(result.status == 65 && result.errors.contains(session.manifests[1].file), "\(result.errors)")
-    }
-    #expect(try names(in: scratch.path) == ["output"])
-  }
-
-  @Test(arguments: [
-    ["--min-change", "0"], ["--min-change", "101"], ["--max", "0"], ["--max-side", "15"], ["--from", "noon"],
-    ["--to", "film.mp4"],
-  ])
-  func wrongUsage(options: [String]) throws {
-    let target = options[0] == "--to" ? [] : ["--to", scratch.path("pictures")]
-    let result = try Tool.run(EncoderWorker.path, ["pictures", scratch.path("s")] + target + options)
-    #expect(result.status == 64, "\(result.errors)")
   }
 }

@@ -14,6 +14,7 @@ import Testing
     let width, height, blocks, tokens: Int
     let changedBlocks: Int?
     let changedShare: Double?
+    let masks: [PublishedSession.Manifest.Mask]?
     let notes: [String]
     let url: String?
   }
@@ -46,6 +47,8 @@ import Testing
         #expect(found.map(\.holdMs) == wanted.map(\.holdMs) && found.map(\.notes) == wanted.map(\.notes))
         #expect(found.map(\.changedBlocks) == wanted.map(\.changedBlocks))
         #expect(found.map(\.tokens) == wanted.map(\.tokens))
+        #expect(found.map(\.masks) == wanted.map(\.masks))
+        #expect(found.contains { $0.masks != nil } == (fixture == "masks"))
       }
     }
   }
