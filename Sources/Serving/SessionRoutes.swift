@@ -86,7 +86,7 @@ package final class SessionRoutes: Sendable {
       HTTPResponse(.json, playback.faults, tag: "\(playback.digest)-faults")
     },
     Route(ofPlayback: "session.m3u8") { _, playback, _ in
-      HTTPResponse(.playlist, playback.playlist, tag: playback.digest)
+      HTTPResponse(.playlist, playback.playlist, tag: "\(playback.digest)-chapters")
     },
     Route(ofPlayback: "iframes.m3u8") { try $0.playlist("iframes.m3u8", of: $1, $2) },
     Route(ofPlayback: "multivariant.m3u8") { try $0.playlist("multivariant.m3u8", of: $1, $2) },
@@ -149,7 +149,7 @@ package final class SessionRoutes: Sendable {
   ) throws -> HTTPResponse? {
     try semaphore.pass {
       try playback.playlist(named: name, progress: request.requireClient)
-    }.map { HTTPResponse(.playlist, $0, tag: "\(playback.digest)-\(name)") }
+    }.map { HTTPResponse(.playlist, $0, tag: "\(playback.digest)-chapters-\(name)") }
   }
 
   private static func noSession(_ session: SessionID) -> HTTPResponse {

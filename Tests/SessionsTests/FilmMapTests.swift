@@ -186,8 +186,8 @@ import Testing
     let map = FilmMap([.init(film: 0..<9_000, unix: 0..<9_000)], shown: 0..<9_000, speed: .normal)
     #expect(
       NamedMap(session: "s", map: map, chapters: chapters).dateRanges == """
-        #EXT-X-DATERANGE:ID="gap-1",CLASS="segment-encoder.gap",START-DATE="1970-01-01T00:00:01.000Z",DURATION=2.500,X-TITLE="gap of 2.500 s"
-        #EXT-X-DATERANGE:ID="note-3",CLASS="segment-encoder.note",START-DATE="1970-01-01T00:00:04.000Z",X-TITLE="a 'note'"
+        #EXT-X-DATERANGE:ID="gap-1000-3500",CLASS="segment-encoder.gap",START-DATE="1970-01-01T00:00:01.000Z",DURATION=2.500,X-TITLE="gap of 2.500 s"
+        #EXT-X-DATERANGE:ID="note-4000",CLASS="segment-encoder.note",START-DATE="1970-01-01T00:00:04.000Z",X-TITLE="a 'note'"
 
         """)
   }

@@ -5,6 +5,14 @@ import Encoding
 import FileSystem
 import Glibc
 
+/// A segment that need not be fetched.
+struct KnownSegment {
+  let segment: PublishedSegment
+  /// The file of its video, if it has one.
+  let video: String?
+  let marks: SegmentMarks
+}
+
 struct ObjectPlaylist {
   let session: ObjectSession
   let staging: Staging
@@ -17,13 +25,13 @@ struct ObjectPlaylist {
   /// Adds the published segments that the playlist lacks.
   ///
   /// - Parameters:
-  ///   - known: segments that need not be fetched, and the files of their videos.
+  ///   - known: segments that need not be fetched.
   ///   - releasedMs: segments that start by then are not held back.
   /// - Returns: the segments that it holds back; nil if it lists all.
   func update(
-    with known: some Sequence<(PublishedSegment, String?)>, releasedMs: Int64
+    with known: some Sequence<KnownSegment>, releasedMs: Int64
   ) throws -> HeldBack? {
-    let known = Dictionary(uniqueKeysWithValues: known.map { ($0.startMs, (segment: $0, video: $1)) })
+    let known = Dictionary(uniqueKeysWithValues: known.map { ($0.segment.startMs, $0) })
     for attempt in 0..<20 {
       SegmentWriteConflict.pause(attempt)
       // Read it before the index: a worker that writes it later has seen at least that index.
@@ -33,7 +41,7 @@ struct ObjectPlaylist {
       let scratch = Staging.Scratch(in: staging)
       defer { scratch.remove() }
       let directory = SessionDirectory(output: scratch.path, session: session.id)
-      let package = HLSPackage(
+      var package = HLSPackage(
         path: directory.path + "/" + HLSPackage.directory, temporary: scratch.path + "/part")
       try DurableFile.makeDirectories(package.path)
       let listed = there.map { HLSPlaylist.starts(in: $0.bytes) } ?? []
@@ -49,8 +57,9 @@ struct ObjectPlaylist {
         if listed.count + rest.count == index.count {
           try DurableFile.create(package.path + "/" + HLSPlaylist.file, there.bytes, isDurable: false)
           let new = try fetch(rest, known, into: directory, releasedMs: releasedMs)
+          package.marks = { new.marks[$0.startMs] ?? SegmentMarks() }
           outcome = try package.extend(
-            by: [session.segment(end)] + new, sessionStartMs: index.startMs, releasedMs: releasedMs,
+            by: [session.segment(end)] + new.segments, sessionStartMs: index.startMs, releasedMs: releasedMs,
             hasEnded: index.isComplete, from: directory)
         }
       }
@@ -60,8 +69,9 @@ struct ObjectPlaylist {
         try DurableFile.removeTree(package.path)
         let all = try fetch(
           session.whole(published).entries.map(\.startMs), known, into: directory, releasedMs: releasedMs)
+        package.marks = { all.marks[$0.startMs] ?? SegmentMarks() }
         outcome = try package.update(
-          all, releasedMs: releasedMs, hasEnded: index.isComplete, from: directory)
+          all.segments, releasedMs: releasedMs, hasEnded: index.isComplete, from: directory)
       }
       let durationMs = index.endMs - index.startMs
       if let outcome, try store(package, over: there, isRebuilt: isRebuilt, durationMs) { return outcome.heldBack }
@@ -70,11 +80,23 @@ struct ObjectPlaylist {
   }
 
   /// Fetches segments, and the videos of those that the playlist can list.
+  ///
+  /// - Returns: the segments, and their chapters by their starts.
   private func fetch(
-    _ starts: [Int64], _ known: [Int64: (segment: PublishedSegment, video: String?)],
-    into directory: SessionDirectory, releasedMs: Int64
-  ) throws -> [PublishedSegment] {
-    let segments = try starts.map { try known[$0]?.segment ?? session.segment($0) }
+    _ starts: [Int64], _ known: [Int64: KnownSegment], into directory: SessionDirectory, releasedMs: Int64
+  ) throws -> (segments: [PublishedSegment], marks: [Int64: SegmentMarks]) {
+    var segments: [PublishedSegment] = []
+    var marks: [Int64: SegmentMarks] = [:]
+    for start in starts {
+      if let own = known[start] {
+        segments.append(own.segment)
+        marks[start] = own.marks
+      } else {
+        let (segment, json) = try session.manifest(start)
+        segments.append(segment)
+        marks[start] = SegmentMarks(json, of: segment)
+      }
+    }
     for segment in HLSPackage.listable(segments[...], releasedMs) {
       let video = directory.path + "/" + segment.file
       if DurableFile.exists(video) { continue }
@@ -84,7 +106,7 @@ struct ObjectPlaylist {
         _ = try session.objects.download(session.key(segment.file), to: video, limit: segment.bytes)
       }
     }
-    return segments
+    return (segments, marks)
   }
 
   /// - Parameters:

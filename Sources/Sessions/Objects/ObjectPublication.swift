@@ -54,7 +54,12 @@ struct ObjectPublication: Publication {
         return PublishedBatch(receipt) {
           try session.removingObjectsIfDeleted {
             try store.updateViews(of: session, after: next)
-            try store.updatePlaylist(of: session, with: zip(own, manifests.map(\.staged.video.path)))
+            let known = zip(own, manifests).lazy.map { segment, manifest in
+              KnownSegment(
+                segment: segment, video: manifest.staged.video.path,
+                marks: SegmentMarks(manifest.json, of: segment))
+            }
+            try store.updatePlaylist(of: session, with: known)
           }
           return []
         }

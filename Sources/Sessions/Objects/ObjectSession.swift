@@ -148,14 +148,6 @@ struct ObjectSession {
     published.index.preceded(by: try published.pages.flatMap(entries))
   }
 
-  func segment(_ startMs: Int64) throws -> PublishedSegment {
-    let key = key(SegmentName.manifest(startMs))
-    guard let there = try objects.get(key, limit: 64 << 20) else {
-      throw DamagedOutput(path: name + key, cause: "missing")
-    }
-    return try SegmentManifest.read(there.bytes, of: startMs, path: name + key).segment
-  }
-
   /// Returns the published segments that a batch shown from `range.lowerBound` to `range.upperBound` can touch.
   func segments(near range: Range<Int64>, in published: Published?) throws -> [PublishedSegment] {
     guard let published else { return [] }

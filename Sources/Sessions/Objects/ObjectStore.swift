@@ -118,10 +118,10 @@ package final class ObjectStore: WorkerStore, DeferringStore {
   /// Updates a live playlist.
   ///
   /// - Parameters:
-  ///   - known: segments that need not be fetched, and the files of their videos, if they have one.
+  ///   - known: segments that need not be fetched.
   ///   - releasedMs: segments that start by then are not held back.
   func updatePlaylist(
-    of session: ObjectSession, with known: some Sequence<(PublishedSegment, String?)> = EmptyCollection(),
+    of session: ObjectSession, with known: some Sequence<KnownSegment> = EmptyCollection(),
     releasedMs: Int64 = .min
   ) throws {
     guard hasHLS else { return }

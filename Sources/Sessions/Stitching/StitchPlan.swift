@@ -125,11 +125,10 @@ struct StitchPlan: Equatable {
       }
       if gapMs > 0, !speed.isFast || speed.film(gapMs) >= Self.shortestChapterMs {
         if gaps == .hold, gapStartMs > shown.lowerBound, gapStartMs < shown.upperBound {
-          chapters.append(
-            FilmChapter(kind: .gap, unixMs: gapStartMs, unixEndMs: endMs, title: "gap of \(Self.text(gapMs))"))
+          chapters.append(.gap(SessionIndex.Gap(startMs: gapStartMs, endMs: endMs)))
         }
         if next != nil, !parts.isEmpty, range.map({ $0.contains(endMs) }) ?? true {
-          chapters.append(FilmChapter(kind: .afterGap, unixMs: endMs, title: "after a gap of \(Self.text(gapMs))"))
+          chapters.append(FilmChapter(kind: .afterGap, unixMs: endMs, title: "after a gap of \(FilmChapter.length(gapMs))"))
         }
       }
     }
@@ -178,9 +177,5 @@ struct StitchPlan: Equatable {
     case own
     /// As many as a player may ever need.
     case dense
-  }
-
-  private static func text(_ ms: Int64) -> String {
-    ms % 1_000 == 0 ? "\(ms / 1_000) s" : "\(ms.secondsText) s"
   }
 }

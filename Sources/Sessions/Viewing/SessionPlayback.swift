@@ -26,6 +26,8 @@ public final class SessionPlayback: Sendable {
   let startsMs: [Int64]
   let directory: SessionDirectory
   private let parts: [HLSSegment]
+  /// The chapters of each part.
+  private let marks: [SegmentMarks]
   /// The number of frames that could not be decoded.
   private let refused: Int
   /// Indices of ``parts`` whose videos exist.
@@ -48,6 +50,7 @@ public final class SessionPlayback: Sendable {
     let refusedCount: Int
     /// The number of pointer events, which pages read from the manifest.
     let touches: Int
+    let marks: SegmentMarks
   }
 
   /// - Parameters:
@@ -67,6 +70,7 @@ public final class SessionPlayback: Sendable {
     self.segments = segments
     startsMs = (segments.map(\.startMs) + known.compactMap { SegmentName.start(ofManifest: $0.file) }).sorted()
     self.parts = parts
+    marks = entries.map(\.marks)
     session = directory.session
     fragments = Dictionary(zip(media.map(\.file), parts.indices)) { first, _ in first }
     initializations = Dictionary(zip(media.map(\.initialization), parts.indices)) { first, _ in first }
@@ -76,7 +80,7 @@ public final class SessionPlayback: Sendable {
     problems =
       known + missing + SessionOrder.overlaps(of: segments) + SessionOrder.missingParts(of: segments, isCut: isCut)
     playable = Set(parts.indices.filter { videos.contains(parts[$0].segment.file) })
-    playlist = Array(Self.playlist(of: session, parts, playable) { HLSPlaylist.Entry($0) }.utf8)
+    playlist = Array(Self.playlist(of: session, parts, marks, playable) { HLSPlaylist.Entry($0) }.utf8)
     refused = entries.reduce(0) { $0 + $1.refusedCount }
     timeline = Self.timeline(session, entries, parts, media, problems, hasEnded: hasEnded)
     digest = Digest.of(timeline)
@@ -103,7 +107,7 @@ public final class SessionPlayback: Sendable {
   /// - Parameter progress: called for each video; an error that it throws ends the work.
   package func playlist(named name: String, progress: () throws -> Void) throws -> [UInt8]? {
     guard [HLSViews.keyFramesFile, HLSViews.multivariantFile].contains(name) else { return nil }
-    let text = try Self.playlist(of: session, parts, playable) { part in
+    let text = try Self.playlist(of: session, parts, marks, playable) { part in
       try progress()
       do {
         return HLSPlaylist.Entry(part, layout: try part.layout(from: directory))
@@ -117,14 +121,15 @@ public final class SessionPlayback: Sendable {
 
   /// - Parameter media: returns the media of a part; nil if it is damaged. It becomes a gap then.
   private static func playlist(
-    of session: SessionID, _ parts: [HLSSegment], _ playable: Set<Int>,
+    of session: SessionID, _ parts: [HLSSegment], _ marks: [SegmentMarks], _ playable: Set<Int>,
     media: (HLSSegment) throws -> HLSPlaylist.Entry?
   ) rethrows -> String {
     var playlist = HLSPlaylist(of: session, parts)
     for (index, part) in parts.enumerated() where playable.contains(index) {
       // Segments that overlap are among the problems.
       guard let entry = try media(part), playlist.hasRoom(for: entry) else { continue }
-      playlist.append(entry)
+      let before = index > 0 ? parts[index - 1].segment : nil
+      playlist.append(entry, marks[index], behind: before?.gap(before: part.segment))
     }
     let last = parts[parts.count - 1]
     playlist.end(atMs: last.segment.startMs + last.lengthMs)
@@ -246,6 +251,7 @@ extension SessionPlayback.Entry {
         ? JSONValue.array(changes.map { $0.map { .number($0) } ?? .null }).bytes() : [],
       refused: list("refused") { ["source": text($0["source"]), "reason": text($0["reason"])] },
       refusedCount: json.object?["refused"]?.array?.count ?? 0,
-      touches: json.object?["touches"]?.object?["events"]?.array?.count ?? 0)
+      touches: json.object?["touches"]?.object?["events"]?.array?.count ?? 0,
+      marks: SegmentMarks(json, of: segment))
   }
 }

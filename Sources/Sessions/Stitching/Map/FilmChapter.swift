@@ -22,6 +22,14 @@ package struct FilmChapter: Sendable, Equatable {
   /// An MP4 has no more.
   private static let most = 255
 
+  /// Returns the chapter of a gap that the film holds.
+  static func gap(_ gap: SessionIndex.Gap) -> FilmChapter {
+    FilmChapter(kind: .gap, unixMs: gap.startMs, unixEndMs: gap.endMs, title: "gap of \(length(gap.lengthMs))")
+  }
+
+  /// Returns the text of a time.
+  static func length(_ ms: Int64) -> String { ms % 1_000 == 0 ? "\(ms / 1_000) s" : "\(ms.secondsText) s" }
+
   /// Returns chapters in their order, at most ``most``: all of a kind, or none, and the most important kinds first.
   ///
   /// - Parameter start: of the film, where players begin.
@@ -45,7 +53,7 @@ package struct FilmChapter: Sendable, Equatable {
 /// Events of a session that its film can name.
 package struct SessionMarks: Sendable, Equatable {
   /// A press is a chapter if there was none for this time.
-  private static let quietMs: Int64 = 5_000
+  static let quietMs: Int64 = 5_000
   /// Maximum bytes of a chapter's title, without its instant.
   private static let titleBytes = 200
 
@@ -92,17 +100,20 @@ package struct SessionMarks: Sendable, Equatable {
   }
 
   /// All chapters of the session, in any order.
-  var all: [FilmChapter] {
-    var presses: [FilmChapter] = []
+  var all: [FilmChapter] { chapters + presses.chapters }
+
+  /// The presses that no other one comes before within ``quietMs``, in order, and the instant of the last press of all.
+  var presses: (chapters: [FilmChapter], lastMs: Int64?) {
+    var chapters: [FilmChapter] = []
     var latestMs: Int64?
     for event in pointers.sorted(by: { $0.unixMs < $1.unixMs }) {
       guard let place = event.place else { continue }
       if latestMs.map({ event.unixMs - $0 >= Self.quietMs }) ?? true {
-        presses.append(FilmChapter(kind: .pointer, unixMs: event.unixMs, title: place))
+        chapters.append(FilmChapter(kind: .pointer, unixMs: event.unixMs, title: place))
       }
       latestMs = event.unixMs
     }
-    return chapters + presses
+    return (chapters, latestMs)
   }
 
   private static func title(_ text: String) -> String { text.oneLine.shortened(to: titleBytes) }

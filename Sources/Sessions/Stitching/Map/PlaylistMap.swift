@@ -31,18 +31,6 @@ extension NamedMap {
       session: name.description, map: map, chapters: FilmChapter.list(chapters, from: map.shown.lowerBound))
   }
 
-  /// The class of a date range, before the kind of the chapter.
-  private static let rangeClass = "segment-encoder."
-
-  /// The chapters as tags of a playlist (draft-pantos-hls-rfc8216bis, 4.4.5.1). Instants are also in `EXT-X-PROGRAM-DATE-TIME`.
-  var dateRanges: String {
-    chapters.enumerated().filter { $0.element.kind != .start && $0.element.kind != .afterGap }.map { number, chapter in
-      let length = chapter.unixEndMs.map { ",DURATION=\(($0 - chapter.unixMs).secondsText)" } ?? ""
-      // A quoted string has no quote.
-      let title = chapter.title.replacing("\"", with: "'").filter { !$0.isNewline }
-      return
-        "#EXT-X-DATERANGE:ID=\"\(chapter.kind.rawValue)-\(number)\",CLASS=\"\(Self.rangeClass)\(chapter.kind.rawValue)\""
-        + ",START-DATE=\"\(chapter.unixMs.dateText)\"\(length),X-TITLE=\"\(title)\"\n"
-    }.joined()
-  }
+  /// The chapters as tags of a playlist. Instants are also in `EXT-X-PROGRAM-DATE-TIME`.
+  var dateRanges: String { chapters.dateRanges() }
 }

@@ -18,6 +18,8 @@ struct HLSPackage {
   let temporary: String
   /// Unix milliseconds.
   var nowMs = WallClock.nowMs
+  /// Returns the chapters of a segment; nil to read its manifest.
+  var marks: ((PublishedSegment) throws -> SegmentMarks)?
 
   /// Writes the package of a finished session.
   ///
@@ -215,8 +217,8 @@ extension HLSPackage {
     else { return nil }
     do {
       return try list(
-        segments.dropFirst(), behind: playlist, sessionStartMs: startMs, releasedMs: hasEnded ? .max : releasedMs,
-        hasEnded: hasEnded, from: session
+        segments.dropFirst(), after: segments[0], behind: playlist, sessionStartMs: startMs,
+        releasedMs: hasEnded ? .max : releasedMs, hasEnded: hasEnded, from: session
       ) { throw NoRoom(entry: $0) }
     } catch is NoRoom {
       return nil
@@ -229,11 +231,13 @@ extension HLSPackage {
   /// Writes segments that a playlist does not list yet.
   ///
   /// - Parameters:
+  ///   - before: the segment before the first of them; nil if that is the first of the session.
   ///   - refuse: called with an entry for which there is no room; when it returns, the entry is left out.
   ///   - prepare: called before the playlist is replaced.
   private func list(
-    _ segments: ArraySlice<PublishedSegment>, behind previous: HLSPlaylist, sessionStartMs: Int64, releasedMs: Int64,
-    hasEnded: Bool, from session: SessionDirectory, progress: (Int, Int) throws -> Void = { _, _ in },
+    _ segments: ArraySlice<PublishedSegment>, after before: PublishedSegment? = nil, behind previous: HLSPlaylist,
+    sessionStartMs: Int64, releasedMs: Int64, hasEnded: Bool, from session: SessionDirectory,
+    progress: (Int, Int) throws -> Void = { _, _ in },
     refuse: (HLSPlaylist.Entry) throws -> Void, preparing prepare: (HLSPlaylist) throws -> Void = { _ in }
   ) throws -> ViewOutcome {
     if segments.isEmpty && !hasEnded { return ViewOutcome() }
@@ -254,7 +258,9 @@ extension HLSPackage {
       do {
         let isThere = DurableFile.exists(path + "/" + entry.file)
         entry.layout = try isThere ? part.layout(from: session) : write(part, as: entry, from: session)
-        playlist.append(entry)
+        let before = index > segments.startIndex ? segments[index - 1] : before
+        let marks = try self.marks?(part.segment) ?? session.marks(of: part.segment)
+        playlist.append(entry, marks, behind: before?.gap(before: part.segment))
       } catch is BadSession {
         // A gap before the next entry, or before the end, takes its place.
       }

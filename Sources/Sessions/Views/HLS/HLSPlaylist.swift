@@ -35,6 +35,7 @@ struct HLSPlaylist {
   /// Comments for our own readers; players ignore them.
   static let sessionMark = "# session "
   private static let overlapMark = "# overlap "
+  private static let pressMark = "# press "
 
   static let targetTag = "#EXT-X-TARGETDURATION:"
   static let mapTag = "#EXT-X-MAP:URI="
@@ -46,6 +47,8 @@ struct HLSPlaylist {
   private static let minimumTargetS: Int64 = 6
   /// A longer gap is not listed: the player's time skips it.
   static let maximumGapMs: Int64 = 3_600_000
+  /// A longer playlist gets no further chapters, in bytes: far more than a day has, and far less than readers accept.
+  private static let maximumBytesWithChapters = 12 << 20
 
   private(set) var text: String
   /// The maximum duration of an entry, rounded to seconds. It never changes.
@@ -56,6 +59,10 @@ struct HLSPlaylist {
   private var initialization: String?
   private var isMixed = false
   private var isBehindJump = false
+  /// The last press of a pointer, in unix milliseconds.
+  private var lastPressMs: Int64?
+  /// Whether it can be continued: then it has marks for that.
+  private let isLive: Bool
   /// Whether a gap was listed since the playlist was created or read.
   private(set) var hasGaps = false
 
@@ -77,6 +84,7 @@ struct HLSPlaylist {
   init(of session: SessionID, _ kind: Kind, startMs: Int64, maximumMs: Int64, sequence: Sequence = Sequence()) {
     targetS = max((maximumMs + 999) / 1_000, Self.minimumTargetS)
     endMs = startMs
+    isLive = kind != .complete
     text = "#EXTM3U\n\(Self.sessionMark)\(session)\n#EXT-X-VERSION:8\n\(HLSViews.independenceTag)"
     text += "\(Self.targetTag)\(targetS)\n\(sequence.text)"
     if kind != .window { text += "#EXT-X-PLAYLIST-TYPE:\(kind.rawValue)\n" }
@@ -105,6 +113,8 @@ struct HLSPlaylist {
     initialization = String(map.dropFirst().dropLast())
     // After segments of another kind each fragment carries its parameter sets.
     isMixed = layout.isInBand
+    isLive = true
+    lastPressMs = Self.last(Self.pressMark, in: text).flatMap { Int64($0) }
   }
 
   /// Returns the value in the last line that begins with a tag.
@@ -165,7 +175,11 @@ struct HLSPlaylist {
   }
 
   /// Adds an entry for which ``hasRoom(for:)``, and a gap if the last entry ends before its start.
-  mutating func append(_ entry: Entry) {
+  ///
+  /// - Parameters:
+  ///   - marks: the chapters of the segment.
+  ///   - gap: the gap before it, by the manifests.
+  mutating func append(_ entry: Entry, _ marks: SegmentMarks = SegmentMarks(), behind gap: SessionIndex.Gap? = nil) {
     if entry.startMs > endMs { appendGap(untilMs: entry.startMs) }
     if initialization != nil, entry.initialization != initialization || isBehindJump {
       text += HLSViews.discontinuityTag
@@ -176,12 +190,27 @@ struct HLSPlaylist {
       text += "\(Self.mapTag)\"\(entry.initialization)\"\n"
       initialization = entry.initialization
     }
+    appendChapters(of: entry, marks, gap)
     text += "\(Self.dateTag)\(entry.startMs.dateText)\n"
     // The last entry listed the end of the session, and a segment follows that begins a little earlier.
     if entry.startMs < endMs { text += "\(Self.overlapMark)\((endMs - entry.startMs).secondsText)\n" }
     if let layout = entry.layout { text += layout.comment }
     text += "\(Self.durationTag)\((entry.endMs - endMs).secondsText),\n\(entry.file)\n"
     endMs = entry.endMs
+  }
+
+  /// Adds the chapters of an entry, once and for ever: a later entry does not change them.
+  private mutating func appendChapters(of entry: Entry, _ marks: SegmentMarks, _ gap: SessionIndex.Gap?) {
+    if text.utf8.count < Self.maximumBytesWithChapters {
+      let chapters = marks.chapters(afterPressMs: lastPressMs)
+      text += (gap.map { [FilmChapter.gap($0)] } ?? []).dateRanges()
+      text += chapters.filter { $0.unixMs < entry.endMs }.dateRanges()
+      // The next segment may have others at the same instants.
+      text += chapters.filter { $0.unixMs >= entry.endMs }.dateRanges(of: "-\(entry.startMs)")
+    }
+    guard let pressMs = marks.lastPressMs else { return }
+    lastPressMs = pressMs
+    if isLive { text += "\(Self.pressMark)\(pressMs)\n" }
   }
 
   /// Ends the playlist.

@@ -96,6 +96,8 @@ extension HLSPlaylist {
     while rest.starts(with: HLSViews.discontinuityTag.utf8) || rest.starts(with: mapTag.utf8) {
       rest = rest.drop { $0 != UInt8(ascii: "\n") }.dropFirst()
     }
+    // The gap before the entry is not listed any more.
+    while rest.starts(with: FilmChapter.gapRangeTag.utf8) { rest = rest.drop { $0 != UInt8(ascii: "\n") }.dropFirst() }
     return Array(rest)
   }
 

@@ -1,0 +1,83 @@
+// The chapters of one segment in a playlist that grows segment by segment: date ranges (draft-pantos-hls-rfc8216bis, 4.4.5.1). They follow
+// from the segment's manifest and from what is listed before it, so that a playlist that was extended equals one that is made anew. Pure.
+
+import Encoding
+import FileSystem
+import FrameBatches
+import JSON
+
+/// Events of a segment that a playlist can name.
+struct SegmentMarks: Sendable, Equatable {
+  /// The maximum number of chapters of a segment; pages come first, then notes, then presses.
+  static let maximumChapters = 16
+
+  /// Pages and notes, and presses without one of the segment shortly before, each in order.
+  private var chapters: [FilmChapter] = []
+  /// The last press of a pointer, in unix milliseconds.
+  private(set) var lastPressMs: Int64?
+
+  init() {}
+
+  /// - Parameter manifest: of the segment.
+  init(_ manifest: JSONValue, of segment: PublishedSegment) {
+    var marks = SessionMarks()
+    marks.add(manifest, of: segment)
+    let presses = marks.presses
+    lastPressMs = presses.lastMs
+    for kind in [FilmChapter.Kind.navigation, .note] {
+      chapters += marks.chapters.filter { $0.kind == kind }.prefix(Self.maximumChapters)
+    }
+    // The first may be left out.
+    chapters += presses.chapters.prefix(Self.maximumChapters + 1)
+  }
+
+  /// Returns the chapters in the order of their instants.
+  ///
+  /// - Parameter pressMs: the last press before the segment, in unix milliseconds.
+  func chapters(afterPressMs pressMs: Int64?) -> [FilmChapter] {
+    let first = chapters.first { $0.kind == .pointer }
+    let isSoon = first.flatMap { first in pressMs.map { first.unixMs - $0 < SessionMarks.quietMs } } ?? false
+    let list = (isSoon ? chapters.filter { $0 != first } : chapters).prefix(Self.maximumChapters)
+    return list.enumerated().sorted { ($0.element.unixMs, $0.offset) < ($1.element.unixMs, $1.offset) }.map(\.element)
+  }
+}
+
+extension SessionDirectory {
+  /// Reads the chapters of a published segment.
+  func marks(of segment: PublishedSegment) throws -> SegmentMarks {
+    SegmentMarks(try manifest(segment.startMs).json, of: segment)
+  }
+}
+
+extension FilmChapter {
+  /// The beginning of the date range of a gap.
+  static let gapRangeTag = "\(rangeTag)ID=\"\(Kind.gap.rawValue)-"
+  fileprivate static let rangeTag = "#EXT-X-DATERANGE:"
+
+  /// The identity of its date range: other attributes have another one.
+  fileprivate var rangeID: String { "\(kind.rawValue)-\(unixMs)\(unixEndMs.map { "-\($0)" } ?? "")" }
+
+  fileprivate func rangeTag(_ id: String) -> String {
+    let length = unixEndMs.map { ",DURATION=\(($0 - unixMs).secondsText)" } ?? ""
+    // A quoted string has no quote.
+    let title = title.replacing("\"", with: "'").filter { !$0.isNewline }
+    return "\(Self.rangeTag)ID=\"\(id)\",CLASS=\"segment-encoder.\(kind.rawValue)\",START-DATE=\"\(unixMs.dateText)\""
+      + "\(length),X-TITLE=\"\(title)\"\n"
+  }
+}
+
+extension [FilmChapter] {
+  /// The chapters as tags of a playlist. The beginning of a film and the end of a gap have none.
+  ///
+  /// - Parameter place: ends each identity.
+  func dateRanges(of place: String = "") -> String {
+    var last: (id: String, count: Int)?
+    return filter { $0.kind != .start && $0.kind != .afterGap }.map { chapter in
+      let id = chapter.rangeID
+      // Several of a kind may be at one instant.
+      let count = last.map { $0.id == id ? $0.count + 1 : 1 } ?? 1
+      last = (id, count)
+      return chapter.rangeTag(id + (count > 1 ? "-\(count)" : "") + place)
+    }.joined()
+  }
+}

@@ -1,0 +1,210 @@
+import Foundation
+import TestSupport
+import Testing
+
+@testable import Encoding
+@testable import FileSystem
+@testable import FrameBatches
+@testable import JSON
+@testable import SegmentEncoder
+@testable import Sessions
+
+/// The chapters in a playlist that grows: once written they stay, and they follow from the manifests.
+@Suite struct PlaylistChapterTests {
+  private static let start: Int64 = 1_767_859_512_340
+  private let session: SessionID
+
+  init() throws { session = try #require(SessionID("walk")) }
+
+  private static let layout = HLSLayout(bytes: 100, keyFrame: 10..<30, width: 64, height: 48, codec: "avc1.4D400B")
+
+  private typealias Part = (segment: PublishedSegment, marks: SegmentMarks)
+
+  /// - Parameters:
+  ///   - pages, notes, presses: milliseconds from the segment's start.
+  private func part(
+    _ fromMs: Int64, _ untilMs: Int64, gapAfterMs: Int64 = 0, pages: [Int64] = [], notes: [Int64] = [],
+    presses: [Int64] = []
+  ) throws -> Part {
+    let segment = PublishedSegment.made(
+      Self.start + fromMs, Self.start + untilMs, batch: "\(fromMs)", gapAfterMs: gapAfterMs)
+    let frames = notes.map { #"{"timeMs":\#(segment.startMs + $0),"note":"note \#($0)"}"# }
+    let opened = pages.enumerated().map { #"[\#($1),"page \#($0)"]"# }
+    let events = presses.map { #"[\#($0),"down",0,\#($0),1]"# }
+    let manifest = """
+      {"frames":[\(frames.joined(separator: ","))],"pages":[\(opened.joined(separator: ","))],
+       "touches":{"width":64,"height":48,"events":[\(events.joined(separator: ","))]}}
+      """
+    return (segment, SegmentMarks(try JSONParser.parse(Array(manifest.utf8)), of: segment))
+  }
+
+  private func entry(_ segment: PublishedSegment, before next: PublishedSegment?) -> HLSPlaylist.Entry {
+    let endMs = next.map { segment.gap(before: $0)?.startMs ?? $0.startMs } ?? segment.endMs
+    return HLSPlaylist.Entry(
+      file: "segment-\(segment.startMs)-abcdef01.m4s", initialization: "init-64x48-aaaaaaaa.mp4",
+      startMs: segment.startMs, endMs: endMs, layout: Self.layout)
+  }
+
+  /// - Parameter isReread: whether the playlist is read back before each segment, as workers do.
+  private func playlist(_ parts: [Part], isReread: Bool = false) throws -> String {
+    var playlist = HLSPlaylist(of: session, .live, startMs: parts[0].segment.startMs, maximumMs: 5_000)
+    for (index, part) in parts.enumerated() {
+      if isReread, index > 0 {
+        let text = playlist.text
+        playlist = try #require(HLSPlaylist(of: session, continuing: Array(text.utf8)))
+        #expect(playlist.text == text)
+      }
+      let before = index > 0 ? parts[index - 1].segment : nil
+      let next = index + 1 < parts.count ? parts[index + 1].segment : nil
+      playlist.append(
+        entry(part.segment, before: next), part.marks, behind: before?.gap(before: part.segment))
+    }
+    return playlist.text
+  }
+
+  private func ranges(_ text: String) -> [String] {
+    text.split(separator: "\n").filter { $0.hasPrefix("#EXT-X-DATERANGE:") }.map(String.init)
+  }
+
+  @Test func chaptersAreBeforeTheirSegments() throws {
+    let text = try playlist([
+      part(0, 5_000, pages: [0], notes: [1_000], presses: [4_000, 4_500]),
+      part(5_000, 9_000, gapAfterMs: 1_000, presses: [2_000, 3_900]), part(10_000, 15_000, presses: [3_900]),
+    ])
+    let body = try #require(text.range(of: "#EXT-X-DATERANGE")).lowerBound
+    let lines = text[body...].split(separator: "\n").filter { !$0.hasPrefix("# fragment") }
+    #expect(
+      lines.joined(separator: "\n") == """
+        #EXT-X-DATERANGE:ID="navigation-1767859512340",CLASS="segment-encoder.navigation",START-DATE="2026-01-08T08:05:12.340Z",X-TITLE="page 0"
+        #EXT-X-DATERANGE:ID="note-1767859513340",CLASS="segment-encoder.note",START-DATE="2026-01-08T08:05:13.340Z",X-TITLE="note 1000"
+        #EXT-X-DATERANGE:ID="pointer-1767859516340",CLASS="segment-encoder.pointer",START-DATE="2026-01-08T08:05:16.340Z",X-TITLE="press at 4000, 1"
+        # press 1767859516840
+        #EXT-X-PROGRAM-DATE-TIME:2026-01-08T08:05:12.340Z
+        #EXTINF:5.000,
+        segment-1767859512340-abcdef01.m4s
+        # press 1767859521240
+        #EXT-X-PROGRAM-DATE-TIME:2026-01-08T08:05:17.340Z
+        #EXTINF:4.000,
+        segment-1767859517340-abcdef01.m4s
+        #EXT-X-PROGRAM-DATE-TIME:2026-01-08T08:05:21.340Z
+        #EXT-X-GAP
+        #EXTINF:1.000,
+        gap.m4s
+        #EXT-X-DATERANGE:ID="gap-1767859521340-1767859522340",CLASS="segment-encoder.gap",START-DATE="2026-01-08T08:05:21.340Z",DURATION=1.000,X-TITLE="gap of 1 s"
+        #EXT-X-DATERANGE:ID="pointer-1767859526240",CLASS="segment-encoder.pointer",START-DATE="2026-01-08T08:05:26.240Z",X-TITLE="press at 3900, 1"
+        # press 1767859526240
+        #EXT-X-PROGRAM-DATE-TIME:2026-01-08T08:05:22.340Z
+        #EXTINF:5.000,
+        segment-1767859522340-abcdef01.m4s
+        """)
+  }
+
+  /// Makes parts with gaps, some of more than an hour, and with events.
+  private func parts(_ count: Int, _ random: inout Random) throws -> [Part] {
+    var now: Int64 = 0
+    return try (0..<count).map { _ in
+      let lengthMs = random.int(1_000...5_000)
+      let gapMs = random.once(in: 3) ? random.int(500...9_000) : random.once(in: 9) ? 4_000_000 : 0
+      defer { now += lengthMs + gapMs }
+      func instants() -> [Int64] { (0..<random.int(0...3)).map { _ in random.int(0...lengthMs - 1) }.sorted() }
+      return try part(
+        now, now + lengthMs, gapAfterMs: gapMs, pages: instants(), notes: instants(), presses: instants())
+    }
+  }
+
+  @Test(arguments: 1...40)
+  func extendedPlaylistEqualsOneThatIsMadeAtOnce(seed: Int) throws {
+    var random = Random(seed: seed)
+    let all = try parts(Int(random.int(2...30)), &random)
+    let text = try playlist(all)
+    #expect(try playlist(all, isReread: true) == text)
+    let ids = ranges(text).compactMap { $0.firstMatch(of: #/ID="([^"]*)"/#)?.1 }
+    #expect(Set(ids).count == ids.count)
+    // The chapters of a film of the whole session, by the same function.
+    let marks = all.flatMap { $0.marks.chapters(afterPressMs: nil) }.filter { $0.kind != .pointer }
+    #expect(ids.count { !$0.hasPrefix("gap-") && !$0.hasPrefix("pointer-") } == marks.count)
+  }
+
+  /// The last press before the window does not count in a playlist that is made anew.
+  @Test(arguments: 1...40)
+  func slidPlaylistHasTheChaptersOfItsSegments(seed: Int) throws {
+    var random = Random(seed: seed)
+    let all = try parts(Int(random.int(2...30)), &random)
+    let first = Int(random.int(1...Int64(all.count - 1)))
+    let text = Array(try playlist(all).utf8)
+    let slid = try #require(HLSPlaylist.sliding(text, to: all[first].segment.startMs))
+    let (found, rebuilt) = (
+      ranges(String(decoding: slid.text, as: UTF8.self)), ranges(try playlist(Array(all[first...])))
+    )
+    #expect(rebuilt.filter { !found.contains($0) }.count <= 1)
+    #expect(found == rebuilt.filter(found.contains))
+    #expect(found.count >= rebuilt.count - 1)
+  }
+
+  /// The segment behind a seam may have chapters at the same instants.
+  @Test func everyIdentityIsThereOnce() throws {
+    let text = try playlist([
+      part(0, 5_000, pages: [100, 100, 4_950], notes: [100]), part(4_900, 9_000, pages: [50]),
+    ])
+    let ids = ranges(text).compactMap { $0.firstMatch(of: #/ID="([^"]*)"/#).map { String($0.1) } }
+    #expect(
+      ids == [
+        "navigation-1767859512440", "navigation-1767859512440-2", "note-1767859512440",
+        "navigation-1767859517290-1767859512340", "navigation-1767859517290",
+      ])
+  }
+
+  @Test func numberOfChaptersOfASegmentHasALimit() throws {
+    let many = (0..<100).map { Int64($0) * 10 }
+    let (found, pages) = (
+      try part(0, 5_000, pages: many, notes: many, presses: many).marks.chapters(afterPressMs: nil),
+      try part(0, 5_000, pages: [1], notes: many, presses: [0]).marks.chapters(afterPressMs: nil)
+    )
+    #expect(found.count == SegmentMarks.maximumChapters && found.allSatisfy { $0.kind == .navigation })
+    #expect(pages.count == SegmentMarks.maximumChapters && pages.count { $0.kind == .navigation } == 1)
+  }
+
+  // MARK: - In packages
+
+  /// Makes a batch of five seconds with presses.
+  private func batch(_ second: Int, presses: [Int64], in package: GrowingPackage) throws -> String {
+    let path = try package.batch(second..<second + 5)
+    let events = presses.map {
+      #"{"timeMs":\#(GrowingPackage.startMs + $0),"type":"down","x":\#($0 / 1_000),"y":2}"#
+    }
+    let json = #"{"version":1,"session":"walk","events":[\#(events.joined(separator: ","))]}"#
+    try Data(json.utf8).write(to: URL(fileURLWithPath: path + "/batch.json"))
+    return path
+  }
+
+  @Test func everyWayToAPlaylistGivesTheSameChapters() throws {
+    let package = try GrowingPackage()
+    let batches = [
+      try batch(0, presses: [2_000, 4_900], in: package), try batch(5, presses: [6_000], in: package),
+      try batch(20, presses: [21_500], in: package),
+    ]
+    let (views, store) = (package.views(), try package.store())
+    let file = package.output + "/walk/hls/session.m3u8"
+    var seen = ""
+    for batch in batches {
+      let staging = try package.staging()
+      _ = try BatchEncoder(BatchEncoder.Options(), staging: staging, index: views).publish(batch)
+      #expect(views.flushPending(staging, all: true).isEmpty)
+      staging.remove()
+      _ = try package.encoder(store).publish(batch)
+      #expect(store.flushPending(all: true).isEmpty)
+      let text = try String(contentsOfFile: file, encoding: .utf8)
+      #expect(text.hasPrefix(seen))
+      seen = text
+    }
+    let titles = ranges(seen).compactMap { $0.firstMatch(of: #/X-TITLE="([^"]*)"/#).map { String($0.1) } }
+    #expect(titles == ["press at 2, 2", "gap of 10 s", "press at 21, 2"])
+    #expect(package.objects["output/walk/hls/session.m3u8"].map { String(decoding: $0, as: UTF8.self) } == seen)
+    // Made anew from all manifests.
+    try FileManager.default.removeItem(atPath: package.output + "/walk/hls")
+    let directory = SessionDirectory(output: package.output, session: session)
+    _ = try package.views().update(directory, releasedMs: .max, temporary: package.output + "/.temporary")
+    #expect(try String(contentsOfFile: file, encoding: .utf8) == seen)
+    #expect(try Conformance.faults(ofPlaylistsIn: package.output + "/walk/hls") == [])
+  }
+}
