@@ -25,6 +25,9 @@ struct FilmSource: VideoSource {
   /// The file's digest, and unix milliseconds of its first picture.
   private let source: String
 
+  /// Another program has coded it.
+  var quality: Quality? { nil }
+
   /// Its last segment is final.
   var end: SessionEnd? { nil }
 

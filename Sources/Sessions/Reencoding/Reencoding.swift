@@ -29,7 +29,8 @@ package struct ReencodedSession: Sendable, Equatable {
 
 package final class Reencoding: Sendable {
   package struct Options: Sendable {
-    package var quality = Quality.balanced
+    /// nil for the one that all segments of the source state, or else balanced.
+    package var quality: Quality?
     /// The maximum side of a picture, in pixels; nil to keep its size.
     package var maxSide: Int?
     /// The texts to draw into the pictures; nil for none.
@@ -73,7 +74,7 @@ package final class Reencoding: Sendable {
     if options.overlay != nil { try Self.requireNoOverlay(in: source, path) }
     self.path = path
     self.options = options
-    settings = EncoderSettings(options.quality)
+    settings = EncoderSettings(options.quality ?? source.quality ?? .balanced)
     let staging = try staging()
     publication = DirectoryStore(staging: staging, index: SessionViews())
     directory = SessionDirectory(output: staging.output, session: source.session)

@@ -43,6 +43,8 @@ protocol VideoSource: Sendable {
   var pieces: [[Int64]] { get }
   /// The recorded end of the session; nil if there is none.
   var end: SessionEnd? { get throws }
+  /// The quality of all its segments; nil if they have several, or none that this program knows.
+  var quality: Quality? { get }
 
   /// Returns the identity of the source in the manifest of one of its segments.
   func identity(of startMs: Int64) throws -> String?
@@ -62,6 +64,7 @@ protocol VideoSource: Sendable {
 struct SessionSource: VideoSource {
   private let directory: SessionDirectory
   let pieces: [[Int64]]
+  let quality: Quality?
   /// The overlays of segments, by their starts.
   private let overlays: [Int64: JSONValue]
 
@@ -72,6 +75,8 @@ struct SessionSource: VideoSource {
     self.directory = directory
     let segments = try directory.soundSegments()
     pieces = segments.map { [$0.startMs] }
+    let qualities = Set(segments.map { $0.encoder.object?["quality"]?.string })
+    quality = qualities.count == 1 ? qualities.first.flatMap { $0 }.flatMap { Quality(rawValue: $0) } : nil
     overlays = segments.reduce(into: [:]) { $0[$1.startMs] = $1.overlay }
   }
 

@@ -128,7 +128,8 @@ struct StitchPlan: Equatable {
           chapters.append(.gap(SessionIndex.Gap(startMs: gapStartMs, endMs: endMs)))
         }
         if next != nil, !parts.isEmpty, range.map({ $0.contains(endMs) }) ?? true {
-          chapters.append(FilmChapter(kind: .afterGap, unixMs: endMs, title: "after a gap of \(FilmChapter.length(gapMs))"))
+          chapters.append(
+            FilmChapter(kind: .afterGap, unixMs: endMs, title: "after a gap of \(FilmChapter.length(gapMs))"))
         }
       }
     }

@@ -21,8 +21,12 @@ struct ReencodeCommand: ReportingCommand {
     name: .shortAndLong, help: .setting("The directory for sessions.", valueName: "dir"), completion: .directory)
   var output: String
 
-  @Option(name: .shortAndLong, help: .setting("small, balanced or sharp: fewer bytes, or more legible text."))
-  var quality: Quality
+  @Option(
+    name: .shortAndLong,
+    help: .setting(
+      "small, balanced or sharp: fewer bytes, or more legible text.",
+      default: "that of the session, with --overlay or --max-side"))
+  var quality: Quality?
 
   @Option(help: .setting("Maximum of the longer side in pixels, 16 to 8192.", valueName: "n"))
   var maxSide: Int?
@@ -50,6 +54,9 @@ struct ReencodeCommand: ReportingCommand {
     try requireSessionID(session)
     try require("--max-side", maxSide, in: 16...8_192)
     try require("--jobs", jobs, in: Jobs.range)
+    if try quality == nil && maxSide == nil && texts.chosen() == nil {
+      throw ValidationError("give --quality, or what else changes pictures: --overlay, --max-side")
+    }
   }
 
   func execute() throws {

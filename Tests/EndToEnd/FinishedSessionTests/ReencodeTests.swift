@@ -64,6 +64,50 @@ import Testing
     try SegmentManifestJSON(session.path + "/" + manifest.file.replacingOccurrences(of: ".mp4", with: ".json")).members
   }
 
+  /// Without `--quality`, the session keeps its own, if it has one.
+  @Test func qualityIsThatOfTheSession() throws {
+    func qualities(_ source: String, to output: String, _ options: [String]) throws -> Set<String> {
+      let result = try Tool.run(EncoderWorker.path, ["reencode", source, "--output", scratch.path(output)] + options)
+      try #require(result.status == 0, "\(result.errors)")
+      let again = try PublishedSession(scratch.path(output + "/single-frame"))
+      return Set(
+        try again.manifests.compactMap {
+          try Self.members(again, $0)["encoder"]?.object?["quality"]?.string
+        })
+    }
+    let encoded = try EncoderWorker.run(
+      "encode", Fixture("single-frame").path, "--output", scratch.path("output"), "--quality", "sharp")
+    try #require(encoded.status == 0, "\(encoded.errors)")
+    let session = scratch.path("output/single-frame")
+    #expect(try qualities(session, to: "overlay", ["--overlay", "name"]) == ["sharp"])
+    #expect(try qualities(session, to: "small", ["--max-side", "100"]) == ["sharp"])
+    #expect(try qualities(session, to: "other", ["--max-side", "100", "--quality", "small"]) == ["small"])
+    // A second run makes nothing new.
+    #expect(try qualities(session, to: "small", ["--max-side", "100"]) == ["sharp"])
+    let refused = try EncoderWorker.run("reencode", session, "--output", scratch.path("none"))
+    #expect(refused.status == 64 && refused.errors.contains("--overlay, --max-side"), "\(refused.errors)")
+    #expect(!FileManager.default.fileExists(atPath: scratch.path("none")))
+  }
+
+  @Test func qualityOfSeveralIsBalanced() throws {
+    let start: Int64 = 1_767_859_512_340
+    for (number, quality) in ["sharp", "small"].enumerated() {
+      let folder = try NumberedFolder("s@\(number)", in: scratch)
+      try folder.add("\(start + 1_000 * Int64(number)).png", number)
+      let result = try EncoderWorker.run(
+        "encode", folder.path, "--output", scratch.path("output"), "--session", "s", "--quality", quality)
+      try #require(result.status == 0, "\(result.errors)")
+    }
+    let result = try EncoderWorker.run(
+      "reencode", scratch.path("output/s"), "--output", scratch.path("again"), "--overlay", "name")
+    try #require(result.status == 0, "\(result.errors)")
+    let again = try PublishedSession(scratch.path("again/s"))
+    #expect(again.manifests.count == 2)
+    for manifest in again.manifests {
+      #expect(try Self.members(again, manifest)["encoder"]?.object?["quality"]?.string == "balanced")
+    }
+  }
+
   @Test(arguments: [("rotation", 100), ("odd-size", 64), ("exact-1fps", 5_000)])
   func maxSideLimitsBothSides(fixture: String, side: Int) throws {
     let session = try EncoderWorker.encode(Fixture(fixture), into: scratch)
