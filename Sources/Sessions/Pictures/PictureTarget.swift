@@ -19,13 +19,13 @@ package enum PictureTarget: Sendable, Equatable {
     self = name.hasSuffix(".zip") ? .zip : name.hasSuffix(".jsonl") ? .lines : .directory
   }
 
-  /// - Parameter output: the output of the session, which `delete` removes nothing else from. The target must lie outside of it.
+  /// - Parameter output: of the session.
   /// - Throws: ``BadTarget``, ``DiskError``.
-  func open(_ path: String, outside output: String) throws -> any PictureSink {
+  func open(_ path: String, in output: String) throws -> any PictureSink {
     switch self {
-    case .directory: try PictureFolder(path, outside: output)
-    case .zip: try PictureZip(path, outside: output)
-    case .lines: try PictureLines(path, outside: output)
+    case .directory: try PictureFolder(path, in: output)
+    case .zip: try PictureZip(path, in: output)
+    case .lines: try PictureLines(path, in: output)
     }
   }
 }
@@ -57,9 +57,9 @@ private struct PictureFile {
   private let file: OutputFile
   private(set) var size = 0
 
-  init(_ path: String, outside output: String) throws {
+  init(_ path: String, in output: String) throws {
     target = try Stitching.file(path)
-    try Stitching.requirePlace(of: target, outside: output)
+    try Stitching.requirePlace(of: target, besideSessionsIn: output)
     file = try OutputFile(unnamedIn: DurableFile.parentDirectory(of: target))
   }
 
@@ -76,7 +76,7 @@ private final class PictureLines: PictureSink {
   private var file: PictureFile
   var target: String { file.target }
 
-  init(_ path: String, outside output: String) throws { file = try PictureFile(path, outside: output) }
+  init(_ path: String, in output: String) throws { file = try PictureFile(path, in: output) }
 
   func add(_ name: String, _ image: [UInt8], as format: ImageFormat, _ facts: [String: JSONValue]) throws {
     let kind = format == .png ? "png" : "jpeg"
@@ -102,8 +102,8 @@ private final class PictureZip: PictureSink {
   private var lines: [UInt8] = []
   var target: String { sink.file.target }
 
-  init(_ path: String, outside output: String) throws {
-    let sink = Sink(try PictureFile(path, outside: output))
+  init(_ path: String, in output: String) throws {
+    let sink = Sink(try PictureFile(path, in: output))
     self.sink = sink
     zip = try ZipOutput { try sink.file.append($0) }
   }
@@ -131,9 +131,9 @@ private final class PictureFolder: PictureSink {
   private var names: [String] = []
   private var isFinished = false
 
-  init(_ path: String, outside output: String) throws {
+  init(_ path: String, in output: String) throws {
     target = try Stitching.newDirectory(path)
-    try Stitching.requirePlace(of: target, outside: output)
+    try Stitching.requirePlace(of: target, besideSessionsIn: output)
     temporary = target + ".part"
     if mkdir(temporary, 0o755) != 0, errno != EEXIST { throw DiskError("mkdir", temporary) }
     directory = try Directory(opening: temporary, followingLinks: false)
@@ -212,16 +212,30 @@ extension Stitching {
     return target
   }
 
-  /// Refuses a target in the output of its session: `delete` would leave the pictures there.
+  /// Refuses a target in a session, among the files of workers, or where a removal would take it along. Beside the sessions it may lie:
+  /// no command takes a file there, or a directory without segments, for a session.
   ///
-  /// - Parameter output: without links.
-  /// - Throws: ``BadTarget``.
-  fileprivate static func requirePlace(of target: String, outside output: String) throws(BadTarget) {
+  /// - Parameter output: of the session, without links.
+  /// - Throws: ``BadTarget``, ``DiskError``.
+  fileprivate static func requirePlace(of target: String, besideSessionsIn output: String) throws {
+    try SessionDirectory.requireOutside(DurableFile.parentDirectory(of: target))
     let parent = DurableFile.resolved(DurableFile.parentDirectory(of: target))
-    guard parent == output || parent.hasPrefix(output + "/") else { return }
-    throw BadTarget(
-      path: target, cause: "it lies in the output of the session, \(output), and delete leaves it there",
-      advice: "name a place outside of it")
+    let place = (parent == "/" ? "" : parent) + "/" + lastComponent(of: target)
+    let root = output == "/" ? output : output + "/"
+    guard place.hasPrefix(root) else { return }
+    let name = String(place.dropFirst(root.count).prefix { $0 != "/" })
+    func refusal(_ cause: String) -> BadTarget {
+      BadTarget(path: target, cause: cause, advice: "name another place")
+    }
+    if name.hasPrefix(".") { throw refusal("workers keep their own files in \(root)\(name)") }
+    guard let session = SessionID(name) else { return }
+    if try SessionTombstones(output: output).tombstone(of: session) != nil {
+      throw refusal("\(root)\(name) is the place of a deleted session, and would be removed with it")
+    }
+    guard place != root + name || DurableFile.isReachableDirectory(place) else { return }
+    guard try SessionDirectory(output: output, session: session).publishedStarts().isEmpty else {
+      throw refusal("\(root)\(name) is a published session")
+    }
   }
 
   static func isTaken(_ target: String) -> BadTarget {

@@ -43,7 +43,10 @@ struct VerifyCommand: ReportingCommand {
 
   /// Returns the sessions in an output, or the path itself if it is no output.
   private static func sessions(in path: String) -> [String] {
-    guard let entries = try? Directory(opening: path).entries(), entries.allSatisfy({ $0.kind != .file }) else {
+    // An output may have files of the operator.
+    guard let entries = try? Directory(opening: path).entries(),
+      !entries.contains(where: { $0.name == "session.json" })
+    else {
       return [path]
     }
     let output = path.hasSuffix("/") ? path : path + "/"

@@ -74,25 +74,53 @@ import Testing
     #expect(try names(in: scratch.path("full")) == ["note"])
   }
 
-  /// `delete` removes a session, and no pictures beside it.
-  @Test func targetInTheOutputOfTheSessionIsRefused() throws {
+  /// Pictures may lie beside sessions: no command takes them for one.
+  @Test func targetBesideSessionsIsWritten() throws {
     let session = try EncoderWorker.encode(Fixture("single-frame"), into: scratch)
     _ = try scratch.directory("output/own")
-    _ = try scratch.directory("output-2")
     try FileManager.default.createSymbolicLink(
       atPath: scratch.path("link"), withDestinationPath: scratch.path("output"))
+    for target in ["output/pictures", "output/own/pictures", "link/more", "output/p.jsonl"] {
+      #expect(try pictures(session.path, to: target).count == 1)
+    }
+    #expect(try EncoderWorker.run("pictures", session.path, "--to", scratch.path("output/p.zip")).status == 0)
+    // An empty directory, and paths from the working directory.
+    _ = try scratch.directory("output/empty")
+    let output = URL(fileURLWithPath: scratch.path("output"))
+    for target in ["empty", "new", "./new.zip"] {
+      let words = ["pictures", "single-frame", "--to", target]
+      let result = try Tool.run(EncoderWorker.path, words, in: output, verifying: false)
+      #expect(result.status == 0, "\(result.errors)")
+    }
+    let verified = try EncoderWorker.run("verify", scratch.path("output"), "--json")
+    #expect(verified.status == 0 && verified.text.contains("single-frame"), "\(verified.text)")
+    #expect(verified.text.split(separator: "\n").count == 1)
+    let server = try RunningServer(["serve", scratch.path("output")])
+    let list = String(decoding: try server.get("/sessions.json").body, as: UTF8.self)
+    #expect(list.contains("\"single-frame\"") && !list.contains("\"pictures\"") && !list.contains("\"own\""))
+    #expect(server.stop() == 0)
+  }
+
+  @Test func targetInASessionOrAmongFilesOfWorkersIsRefused() throws {
+    let session = try EncoderWorker.encode(Fixture("single-frame"), into: scratch)
+    _ = try scratch.directory("output/single-frame/sub")
+    // A session whose index is gone, and a deleted one.
+    let other = try EncoderWorker.encode(Fixture("gap"), into: scratch)
+    try FileManager.default.removeItem(atPath: other.path + "/session.json")
+    _ = try EncoderWorker.encode(Fixture("jittered"), into: scratch)
+    try #require(try EncoderWorker.run("delete", "jittered", "--output", scratch.path("output")).status == 0)
     let before = try names(in: scratch.path("output"))
-    for target in [
-      "output/pictures", "output/p.zip", "output/p.jsonl", "output/own/pictures", "link/pictures", "output/own",
+    for (target, message) in [
+      ("output/single-frame/pictures", "published session"), ("output/single-frame/p.zip", "published session"),
+      ("output/single-frame/sub/p.jsonl", "published session"), ("output/gap/pictures", "published session"),
+      ("output/gap/p.zip", "published session"), ("output/.deleted/p.zip", "workers keep their own files"),
+      ("output/.p", "workers keep their own files"), ("output/jittered", "a deleted session"),
     ] {
       let result = try EncoderWorker.run("pictures", session.path, "--to", scratch.path(target))
-      #expect(result.status == 64 && result.errors.contains("in the output of the session"), "\(result.errors)")
+      #expect(result.status == 64 && result.errors.contains(message), "\(target): \(result.errors)")
     }
-    // A path from the working directory.
-    let words = ["pictures", "output/single-frame", "--to", "output/pictures"]
-    #expect(try Tool.run(EncoderWorker.path, words, in: scratch.url, verifying: false).status == 64)
-    #expect(try names(in: scratch.path("output")) == before && names(in: scratch.path("output/own")) == [])
-    #expect(try pictures(session.path, to: "output-2/pictures").count == 1)
+    #expect(try names(in: scratch.path("output")) == before)
+    #expect(try names(in: scratch.path("output/single-frame/sub")) == [])
   }
 
   @Test func leftoversOfAKilledRunAreReplacedAndNothingElse() throws {
