@@ -27,9 +27,7 @@ package final class Collector {
 
   /// Milliseconds for work after the request to stop.
   private static let graceMs = 4_000
-  /// Sessions up to which each batch is published when it is due; those of more sessions share the syncs.
-  private static let few = 8
-  /// Milliseconds between publications for more sessions.
+  /// Milliseconds between publications for so many sessions that they share the syncs.
   private static let shareMs = 1_000
   /// Frames that are published together.
   private static let frames = 2_000
@@ -227,7 +225,7 @@ package final class Collector {
       }
     }
     try finish()
-    if sessions.all.count > Self.few { publishAtMs = nowMs + Self.shareMs }
+    if sessions.all.count > Directory.few { publishAtMs = nowMs + Self.shareMs }
   }
 
   /// - Returns: whether the plan's files could be read.

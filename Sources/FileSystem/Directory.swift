@@ -206,7 +206,7 @@ package final class Directory: Sendable {
     }
   }
 
-  /// Directories up to which each is synced by a call of its own.
+  /// Directories, or sessions, up to which each is synced by a call of its own.
   package static let few = 8
 
   /// Locks the directory against other processes of this host until it is closed, if the file system has such locks.

@@ -2,49 +2,60 @@ import ArgumentParser
 import FrameBatches
 import Sessions
 
-/// The part of a session that a film shows, and its speed; the same for every command that makes a film.
-struct ClipOptions: ParsableArguments {
+/// A part of a session.
+struct PartOptions: ParsableArguments {
   @Option(help: ArgumentHelp("Begin at this instant: unix ms, ISO 8601, or +12.5s from the start.", valueName: "t"))
   var from: String?
 
   @Option(name: .customLong("to-time"), help: ArgumentHelp("End at this instant.", valueName: "t"))
   var toTime: String?
 
-  @Option(help: ArgumentHelp("Speed of the film, 0.1 to 100000. (default: 1)", valueName: "x"))
-  var speed: String?
-
-  func validate() throws { _ = try clip(idle: nil) }
-
-  var isEmpty: Bool { from == nil && toTime == nil && speed == nil }
-
-  /// - Parameter idle: the handling of idle time; nil to keep it.
-  func clip(idle: IdleRule?) throws -> Clip {
-    guard let speed = FilmSpeed(speed ?? "1") else {
-      throw ValidationError("--speed '\(speed ?? "")': it is \(FilmSpeed.rule)")
-    }
-    return Clip(
-      from: try Self.instant("--from", from), to: try Self.instant("--to-time", toTime), speed: speed, idle: idle)
-  }
+  func validate() throws { _ = try instants() }
 
   /// - Throws: wrong usage if the value of an option is no instant.
-  static func instant(_ option: String, _ text: String?) throws -> SessionInstant? {
+  func instants() throws -> (from: SessionInstant?, to: SessionInstant?) {
+    (try Self.instant("--from", from), try Self.instant("--to-time", toTime))
+  }
+
+  private static func instant(_ option: String, _ text: String?) throws -> SessionInstant? {
     guard let text else { return nil }
     guard let instant = SessionInstant(text) else {
       throw ValidationError("\(option) '\(text)': \(SessionInstant.fault(of: text))")
     }
     return instant
   }
+}
+
+/// The part of a session that a film shows, and its speed; the same for every command that makes a film.
+struct ClipOptions: ParsableArguments {
+  @OptionGroup var part: PartOptions
+
+  @Option(help: ArgumentHelp("Speed of the film, 0.1 to 100000. (default: 1)", valueName: "x"))
+  var speed: String?
+
+  func validate() throws { _ = try clip(idle: nil) }
+
+  var isEmpty: Bool { part.from == nil && part.toTime == nil && speed == nil }
+
+  /// - Parameter idle: the handling of idle time; nil to keep it.
+  func clip(idle: IdleRule?) throws -> Clip {
+    guard let speed = FilmSpeed(speed ?? "1") else {
+      throw ValidationError("--speed '\(speed ?? "")': it is \(FilmSpeed.rule)")
+    }
+    let (from, to) = try part.instants()
+    return Clip(from: from, to: to, speed: speed, idle: idle)
+  }
 
   /// - Throws: wrong usage if the path of a film is meant as its end.
   func requireNoInstant(_ to: String) throws {
-    if from != nil, toTime == nil, SessionInstant(to) != nil {
+    if part.from != nil, part.toTime == nil, SessionInstant(to) != nil {
       throw ValidationError("--to '\(to)' is an instant: --to names the film, and --to-time its end")
     }
   }
 
   /// - Throws: wrong usage if an end is a date: the pictures have none.
   func requireNoClock() throws {
-    for (option, text) in [("--from", from), ("--to-time", toTime)] {
+    for (option, text) in [("--from", part.from), ("--to-time", part.toTime)] {
       if let text, case .unixMs? = SessionInstant(text) {
         throw ValidationError(
           "\(option) '\(text)': numbered pictures without --start have no dates; write +12.5s, from the film's start")

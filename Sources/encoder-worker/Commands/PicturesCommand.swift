@@ -21,10 +21,7 @@ struct PicturesCommand: ReportingCommand {
       PATH is a directory to make, or a .zip of it, or a .jsonl that has the pictures in its lines (data: URIs).
       """)
 
-  @Argument(
-    help: ArgumentHelp("A published session, OUTPUT/SESSION, or finished segments.", valueName: "session-dir"),
-    completion: .directory)
-  var session: String
+  @OptionGroup var source: SessionSource
 
   @Option(
     help: .call(
@@ -53,12 +50,7 @@ struct PicturesCommand: ReportingCommand {
   @Option(help: "Format of the pictures: jpg or png.")
   var format = PictureFormat.jpg
 
-  @Option(help: ArgumentHelp("Begin at this instant: unix ms, ISO 8601, or +12.5s from the start.", valueName: "t"))
-  var from: String?
-
-  @Option(name: .customLong("to-time"), help: ArgumentHelp("End at this instant.", valueName: "t"))
-  var toTime: String?
-
+  @OptionGroup var part: PartOptions
   @OptionGroup var results: ResultOptions
   @OptionGroup var sandbox: SandboxOptions
   @OptionGroup var settings: SettingsOption
@@ -75,28 +67,25 @@ struct PicturesCommand: ReportingCommand {
     try require("--max", max, in: 1...1_000_000)
     try require("--max-tokens", maxTokens, in: 1...1_000_000_000)
     try require("--max-side", maxSide, in: PictureChoice.sides, "pixels")
-    _ = try clip()
-  }
-
-  private func clip() throws -> Clip {
-    Clip(from: try ClipOptions.instant("--from", from), to: try ClipOptions.instant("--to-time", toTime))
   }
 
   func execute() throws {
     let decoders = try sandbox.videoDecoders()
-    try ImportCommand.withSession(session, sandbox, decoders) { try write($0, decoders) }
+    try ImportCommand.withSession(source.session, sandbox, decoders) { try write($0, decoders) }
   }
 
   private func write(_ path: String, _ decoders: DecoderForkServer?) throws {
     var choice = PictureChoice()
     (choice.changedOnly, choice.minChange) = (changedOnly, minChange)
     (choice.max, choice.maxTokens, choice.maxSide) = (max, maxTokens, maxSide)
-    let clip = try clip()
+    let (from, to) = try part.instants()
+    let clip = Clip(from: from, to: to)
     let written = try withProgress(in: "pictures") {
       try SessionPictures.write(
-        of: path, showing: clip, choice, to: to, as: format == .png ? .png : .jpeg, decoders: decoders, progress: $0)
+        of: path, showing: clip, choice, to: self.to, as: format == .png ? .png : .jpeg, decoders: decoders,
+        progress: $0)
     }
-    for warning in written.warnings { say("\(session): \(warning.file): \(warning.what)") }
+    for warning in written.warnings { say("\(source.session): \(warning.file): \(warning.what)") }
     results.print(json: written.json, text: Self.text(written))
   }
 

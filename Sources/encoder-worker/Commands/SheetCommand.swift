@@ -12,8 +12,7 @@ struct SheetCommand: ReportingCommand {
       Each picture has its capture time (UTC) and the time since the session's start. A gap is a hatched tile. A damaged or missing segment has a tile that says so, and the exit status is 65.
       """)
 
-  @Argument(help: ArgumentHelp("A published session, OUTPUT/SESSION, or finished segments.", valueName: "session-dir"))
-  var session: String
+  @OptionGroup var source: SessionSource
 
   @Option(help: .call("The image to write or replace: a .png or a .jpg.", valueName: "file", example: "sheet.png"))
   var to: String
@@ -42,7 +41,7 @@ struct SheetCommand: ReportingCommand {
 
   func execute() throws {
     let decoders = try sandbox.videoDecoders()
-    try ImportCommand.withSession(session, sandbox, decoders) { try draw($0, decoders) }
+    try ImportCommand.withSession(source.session, sandbox, decoders) { try draw($0, decoders) }
   }
 
   private func draw(_ path: String, _ decoders: DecoderForkServer?) throws {
@@ -51,7 +50,7 @@ struct SheetCommand: ReportingCommand {
       try ContactSheet.write(
         of: path, to: to, as: format, every: every, columns: columns, width: width, decoders: decoders, progress: $0)
     }
-    for problem in sheet.warnings + sheet.damaged { say("\(session): \(problem.file): \(problem.what)") }
+    for problem in sheet.warnings + sheet.damaged { say("\(source.session): \(problem.file): \(problem.what)") }
     results.print(json: sheet.json, text: Self.text(sheet))
     if !sheet.damaged.isEmpty { throw ExitStatus.badBatch }
   }

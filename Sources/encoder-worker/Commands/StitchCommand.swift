@@ -25,10 +25,7 @@ struct StitchCommand: ReportingCommand {
       hls: DIR/multivariant.m3u8, DIR/session.m3u8, DIR/iframes.m3u8 and a CMAF fragment for each segment, at the same times. Players skip gaps. Existing files in DIR are used again.
       """)
 
-  @Argument(
-    help: ArgumentHelp("A published session, OUTPUT/SESSION, or finished segments.", valueName: "session-dir"),
-    completion: .directory)
-  var session: String
+  @OptionGroup var source: SessionSource
 
   @Option(
     help: .call(
@@ -86,7 +83,7 @@ struct StitchCommand: ReportingCommand {
     if format == .mp4 { try form.requireEncoder(for: to) }
     try map.check()
     let decoders = try sandbox.videoDecoders()
-    try ImportCommand.withSession(session, sandbox, decoders) { try stitch($0, decoders) }
+    try ImportCommand.withSession(source.session, sandbox, decoders) { try stitch($0, decoders) }
   }
 
   private func stitch(_ path: String, _ decoders: DecoderForkServer?) throws {
@@ -101,7 +98,7 @@ struct StitchCommand: ReportingCommand {
       }
     }
     try map.write(result)
-    for warning in result.warnings { say("\(session): \(warning.file): \(warning.what)") }
+    for warning in result.warnings { say("\(source.session): \(warning.file): \(warning.what)") }
     results.print(json: result.json, text: result.text(of: form))
   }
 }
