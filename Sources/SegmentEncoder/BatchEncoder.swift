@@ -16,10 +16,19 @@ public final class BatchEncoder: Sendable {
   private let settings: EncoderSettings
   private let keyFrames: KeyFrameCache
   /// The frame that the last batch ended with, for the next one.
-  private let lastFrame = Monitor<LastFrame?>(nil)
+  private let lastFrame = Monitor(KeptFrame())
   package let store: any ArtifactStore
   /// The stage of the work. Each question of the work's cancellation records activity.
   package let stage = BatchStage()
+
+  private struct KeptFrame {
+    var frame: LastFrame?
+    /// In monotonic milliseconds.
+    var sinceMs = 0
+  }
+
+  /// How long the frame waits for the next batch. Its session may be deleted meanwhile.
+  private static let lastFrameMs = 10_000
 
   /// Creates an encoder that publishes to a directory.
   ///
@@ -60,6 +69,12 @@ public final class BatchEncoder: Sendable {
     self.keyFrames = keyFrames
     settings = EncoderSettings(options)
     self.store = store
+  }
+
+  /// Frees the last frame of an encoder without work.
+  package func forgetIdleFrame() {
+    let latest = MonotonicClock.milliseconds() - Self.lastFrameMs
+    lastFrame.change { if $0.sinceMs < latest { $0.frame = nil } }
   }
 
   /// Encodes and publishes one batch.
@@ -278,8 +293,8 @@ public final class BatchEncoder: Sendable {
       ) { [store] segment, refused, notes in
         staged.append(try StagedSegment(segment, refused: refused, notes: notes, keep: store.stage))
       }
-      var last = lastFrame.change { $0.take() }
-      defer { lastFrame.change { $0 = last } }
+      var last = lastFrame.change { $0.frame.take() }
+      defer { lastFrame.change { $0 = KeptFrame(frame: last, sinceMs: MonotonicClock.milliseconds()) } }
       let unchanged = try FrameLoop.walk(
         source, options, keyFrames, after: &last, digest: &digest, into: &segments, cancellation: cancellation)
       guard !staged.isEmpty else { throw BadBatch(undecodable: source.batch, segments.refused) }

@@ -26,9 +26,15 @@ public final class DecoderForkServer: Sendable {
   private let isFirstLimited: Bool
   package let limits: Limits
   /// Memory of decoders that have ended, for reuse.
-  private let retired = Mutex<[PictureSlots]>([])
+  private let retired = Mutex<[Retired]>([])
   /// Idle decoders, the one idle for longest first.
   private let idle = Mutex<[Idle]>([])
+
+  private struct Retired {
+    let slots: PictureSlots
+    /// False while a picture in there is in use.
+    var isClear = false
+  }
 
   private struct Idle {
     /// Nil for the first decoder until it gets a session.
@@ -143,9 +149,8 @@ public final class DecoderForkServer: Sendable {
     if let first { return first }
     endSurplus()
     let cleared = retired.withLock { retired in
-      // Memory with a picture that is still in use waits for the end of that picture.
-      retired.lastIndex { !$0.isInUse }.map { retired.remove(at: $0) }
-    }.flatMap { $0.clear() ? $0 : nil }
+      retired.lastIndex(where: \.isClear).map { retired.remove(at: $0).slots }
+    }
     return try Self.fork(
       control, cleared ?? Self.newSlots(limits), cpuSeconds: isLimited ? Self.cpuSeconds : 0, mustBeConfined: isConfined
     )
@@ -189,7 +194,17 @@ public final class DecoderForkServer: Sendable {
     }.count
   }
 
-  /// Ends decoders that have been idle for too long.
+  /// Clears the memory of ended decoders, except for pictures that are still in use: their session may be deleted before another
+  /// decoder gets the memory.
+  private func clearRetired() {
+    retired.withLock { retired in
+      for index in retired.indices.reversed() where !retired[index].isClear && !retired[index].slots.isInUse {
+        if retired[index].slots.clear() { retired[index].isClear = true } else { retired.remove(at: index) }
+      }
+    }
+  }
+
+  /// Ends decoders that have been idle for too long, and clears their memory.
   public func endIdle() {
     let latest = MonotonicClock.milliseconds() - Self.idleMs
     let gone = idle.withLock { idle in
@@ -198,6 +213,7 @@ public final class DecoderForkServer: Sendable {
       return gone
     }
     for decoder in gone { _ = try? end(decoder.decoder) }
+    clearRetired()
   }
 
   /// Ends a decoder, and returns the signal that ended it: `SIGKILL` unless it had ended before, and 0 when it had exited.
@@ -206,8 +222,9 @@ public final class DecoderForkServer: Sendable {
     // A confined decoder cannot pass its memory on, so no process sees it any more.
     if isConfined {
       retired.withLock { retired in
-        if retired.count < Self.maximumRetired { retired.append(child.slots) }
+        if retired.count < Self.maximumRetired { retired.append(Retired(slots: child.slots)) }
       }
+      clearRetired()
     }
     return signal
   }

@@ -6,6 +6,7 @@ import FrameBatches
 import Logging
 import Notifying
 import Sessions
+import Synchronization
 import WorkQueues
 
 package final class Worker: Sendable {
@@ -32,6 +33,8 @@ package final class Worker: Sendable {
   /// Free bytes on the output's disk that a new batch needs.
   private let minFree: Int
   private let keyFrames = KeyFrameCache()
+  /// One for each thread.
+  private let encoders = Mutex<[BatchEncoder]>([])
   private let names = NameWatch()
   private let keepBatches: Bool
   /// The timeout of a batch, in seconds.
@@ -69,7 +72,17 @@ package final class Worker: Sendable {
   }
 
   /// Makes an encoder for one thread.
-  func makeEncoder() -> BatchEncoder { BatchEncoder(options, publishingTo: store, keyFrames: keyFrames) }
+  func makeEncoder() -> BatchEncoder {
+    let encoder = BatchEncoder(options, publishingTo: store, keyFrames: keyFrames)
+    encoders.withLock { $0.append(encoder) }
+    return encoder
+  }
+
+  /// Frees the pictures of encoders and decoders that have been idle for some seconds. Call it every few seconds.
+  func forgetIdlePictures() {
+    for encoder in encoders.withLock({ $0 }) { encoder.forgetIdleFrame() }
+    options.decoders?.endIdle()
+  }
 
   package var counters: WorkerCounters { meter.now.counters }
 

@@ -109,7 +109,7 @@ package final class WorkerLoop: Sendable {
       }
       flushPending()
       worker.endSessions()
-      worker.options.decoders?.endIdle()
+      worker.forgetIdlePictures()
       show?(progress)
       rate.show(worker)
       let maximumMs =
