@@ -9,7 +9,7 @@ package struct TextQuery: Sendable, Equatable {
   /// Maximum number of words, and bytes of a query.
   package static let (maximumWords, maximumBytes) = (8, 256)
 
-  /// What a query is, for a message.
+  /// The rule for queries, for a message.
   package static let rule =
     "text, as in ?text=order+number, is 1 to \(maximumWords) words of letters or digits, of at most \(maximumBytes) bytes"
 
