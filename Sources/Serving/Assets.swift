@@ -43,6 +43,7 @@ enum Assets {
     "time.js": (.script, PackageResources.time_js),
     "timeline.js": (.script, PackageResources.timeline_js),
     "touches.js": (.script, PackageResources.touches_js),
+    "words.js": (.script, PackageResources.words_js),
   ]
 
   private static let tags = files.mapValues { Digest.of($0.1) }

@@ -21,6 +21,7 @@ package final class SessionRoutes: Sendable {
   private let frameSemaphore = Semaphore(width: 4)
   /// Maps that are made at the same time: each reads all manifests of a session.
   private let mapSemaphore = Semaphore(width: 2)
+  private let texts: TextRoute
 
   private struct SmallPicture: Hashable {
     let session: SessionID
@@ -34,6 +35,7 @@ package final class SessionRoutes: Sendable {
     self.catalog = catalog
     self.scratch = scratch
     self.version = version
+    texts = TextRoute(catalog)
     films = FilmCache { (try? DurableFile.freeBytes(at: scratch)) ?? .max }
   }
 
@@ -68,6 +70,7 @@ package final class SessionRoutes: Sendable {
     Route("") { _, _, _ in Assets.page("list.html") },
     Route("compare") { _, _, _ in Assets.page("compare.html") },
     Route("sessions.json") { routes, _, _ in try routes.list() },
+    Route("search.json") { routes, _, request in try routes.texts.answer(request) },
     Route("assets", "*") { _, parts, _ in Assets.file(parts[1]) },
     Route("favicon.ico") { _, _, _ in Assets.file("favicon.svg") },
     Route("healthz") { routes, _, _ in try routes.health() },

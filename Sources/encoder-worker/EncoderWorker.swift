@@ -36,7 +36,8 @@ struct EncoderWorker: ParsableCommand {
     subcommands: [
       RunCommand.self, FilmCommand.self, EncodeCommand.self, EnqueueCommand.self, CollectCommand.self,
       StitchCommand.self,
-      FrameCommand.self, PicturesCommand.self, SheetCommand.self, VerifyCommand.self, ReencodeCommand.self,
+      FrameCommand.self, PicturesCommand.self, TextCommand.self, SheetCommand.self, VerifyCommand.self,
+      ReencodeCommand.self,
       ImportCommand.self,
       InspectCommand.self, StatusCommand.self, QuarantineCommand.self, NotifyCommand.self, PruneCommand.self,
       EndCommand.self, DeleteCommand.self, ServeCommand.self, ReconcileCommand.self, PlaylistCommand.self,

@@ -17,7 +17,8 @@ import Testing
   /// The settings of each command, by hand. Whatever removes, reverses, or names what one call is about is not here.
   private static let settings: [String: Set<String>] = [
     "run": capture.union(log).union(remote).union(encoding).union([
-      "spool", "output", "drain", "keep-batches", "hls", "thumbnails", "sentry", "end-after", "max-time", "min-free",
+      "spool", "output", "drain", "keep-batches", "hls", "thumbnails", "text", "text-language", "sentry",
+      "end-after", "max-time", "min-free",
       "lease", "listen", "host", "ingest", "ingest-tokens", "ingest-open", "ingest-backlog", "ingest-state", "notify",
       "notify-secret-file", "notify-pending", "notify-timeout",
     ]),
@@ -27,7 +28,7 @@ import Testing
     "enqueue": capture.union(remote).union(["spool", "limit"]),
     "collect": capture.union(log).union(["spool", "every", "idle", "keep", "recursive", "session-every"]),
     "stitch": sandbox.union(["gaps"]),
-    "frame": sandbox, "pictures": sandbox,
+    "frame": sandbox, "pictures": sandbox, "text": sandbox.union(["text-language"]),
     "sheet": sandbox.union(["columns", "width"]),
     "verify": sandbox,
     "reencode": sandbox.union(["output", "quality", "max-side", "jobs", "overlay", "time-zone"]),

@@ -66,7 +66,10 @@ package struct DecodedChange {
     return largest.prefix(Self.regions).map(\.element.region).sorted { ($0.y, $0.x) < ($1.y, $1.x) }
   }
 
-  private func changed(_ count: Int?) -> [Bool] {
+  /// Returns whether each block differs, row by row.
+  ///
+  /// - Parameter count: as in ``regions(ofBlocks:)``.
+  package func changed(_ count: Int?) -> [Bool] {
     guard let count else {
       return sums.indices.map { index in
         let (column, row) = (index % columns, index / columns)

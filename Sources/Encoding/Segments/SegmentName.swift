@@ -8,11 +8,14 @@ package enum SegmentName {
   package static func manifest(_ startMs: Int64) -> String { stem(startMs) + ".json" }
   /// Returns the name of an event for Sentry.
   package static func event(_ startMs: Int64) -> String { stem(startMs) + ".sentry.json" }
+  /// Returns the name of the words in its pictures.
+  package static func text(_ startMs: Int64) -> String { stem(startMs) + ".text.json" }
 
   // Each returns the start in a file's name, in unix milliseconds; nil for any other file.
   package static func start(ofManifest name: String) -> Int64? { start(of: name, ".json") }
   package static func start(ofVideo name: String) -> Int64? { start(of: name, ".mp4") }
   package static func start(ofEvent name: String) -> Int64? { start(of: name, ".sentry.json") }
+  package static func start(ofText name: String) -> Int64? { start(of: name, ".text.json") }
 
   /// Like ``start(ofManifest:)``, for the bytes of a name: the directory of a day has tens of thousands.
   package static func start(ofManifest name: UnsafeRawBufferPointer) -> Int64? { unsafe start(of: name, ".json") }

@@ -30,6 +30,8 @@ package final class Worker: Sendable {
   package let notifier: EventNotifier<EventSubject>?
   let ends: SessionEnder
   let options: BatchEncoder.Options
+  /// Reads the words in what is published; nil if nobody asks for them.
+  let texts: TextPasses?
   /// Free bytes on the output's disk that a new batch needs.
   private let minFree: Int
   private let keyFrames = KeyFrameCache()
@@ -54,7 +56,7 @@ package final class Worker: Sendable {
     _ id: WorkerID, queue: any BatchQueue, store: any WorkerStore, options: BatchEncoder.Options, keepBatches: Bool,
     maxTime: Int, minFree: Int, endAfterMs: Int64? = nil, counters: WorkerCounters = WorkerCounters(),
     write: (@Sendable (any Event) -> Void)? = nil, notifier: EventNotifier<EventSubject>? = nil,
-    logger: Logger, metrics: (any WorkerMetrics)? = nil
+    texts: TextPasses? = nil, logger: Logger, metrics: (any WorkerMetrics)? = nil
   ) {
     self.queue = queue
     self.store = store
@@ -62,7 +64,7 @@ package final class Worker: Sendable {
     self.keepBatches = keepBatches
     self.maxTime = maxTime
     self.minFree = minFree
-    (self.write, self.notifier) = (write, notifier)
+    (self.write, self.notifier, self.texts) = (write, notifier, texts)
     var own = logger
     own[metadataKey: "worker"] = "\(id)"
     self.logger = own
@@ -274,7 +276,10 @@ package final class Worker: Sendable {
       let keep = try keepBatches && refusals(of: batch.claim, batch.facts).isEmpty
       try queue.retire(batch.claim, receipts, keep: keep)
       meter.add(receipts, tookMs: tookMs)
-      for receipt in receipts { log(receipt, batch.facts.trace) }
+      for receipt in receipts {
+        log(receipt, batch.facts.trace)
+        if receipt.refusal == nil { texts?.add(receipt.session) }
+      }
     case .quarantine(let reason):
       let name = try queue.quarantine(batch.claim, reason)
       meter.add { $0.counters.quarantined += 1 }
@@ -288,25 +293,5 @@ package final class Worker: Sendable {
     meter.add { $0.failures += 1 }
     let isEvicted = queue.fault == .workerEvicted || store.staging.isCutOff
     return .failed(item, isEvicted ? WorkerEvicted() : error, about: about)
-  }
-
-  private func log(_ receipt: Receipt, _ trace: Logger.Metadata) {
-    let metadata = trace.merging(["batch": "\(receipt.batch)", "session": "\(receipt.session)"]) { $1 }
-    for refused in receipt.refused {
-      let about: Logger.Metadata = ["frame": "\(refused.source)", "reason": "\(refused.reason)"]
-      logger.warning("frame.refused", metadata: metadata.merging(about) { $1 })
-    }
-    for warning in receipt.warnings {
-      logger.warning("batch.warning", metadata: metadata.merging(["reason": "\(warning)"]) { $1 })
-    }
-    let counts: Logger.Metadata = [
-      "segments": .stringConvertible(receipt.segments), "frames": .stringConvertible(receipt.frames),
-    ]
-    if let refusal = receipt.refusal {
-      logger.notice("batch.refused", metadata: metadata.merging(["reason": "\(refusal)"]) { $1 })
-      return
-    }
-    logger.info(
-      receipt.duplicate ? "batch.duplicate" : "batch.published", metadata: metadata.merging(counts) { $1 })
   }
 }

@@ -84,6 +84,7 @@ package final class WorkerLoop: Sendable {
     // A drain makes one pass at its end.
     let passes = drains ? nil : try retention?.start()
     defer { passes?.stop() }
+    try worker.texts?.start()
 
     var takeOverAt = 0
     var (isQueueFailing, givesUpEvents) = (false, false)
@@ -254,6 +255,7 @@ package final class WorkerLoop: Sendable {
         worker.logger.warning("batch.abandoned", metadata: about.merging(["error": "\(error)"]) { $1 })
       }
     }
+    worker.texts?.finish(all: drains && !shutdown.isStopping, beat: shutdown.beat)
     if drains && !shutdown.isStopping { retention?.pass() }
     flushPending(all: true)
     worker.queue.leave()

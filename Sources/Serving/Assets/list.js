@@ -6,6 +6,7 @@ import {groups} from './groups.js';
 import {ask} from './server.js';
 import {count, element, size} from './text.js';
 import {isUTC, second, utc, zoneName} from './time.js';
+import {WordSearch} from './words.js';
 
 const $ = id => document.getElementById(id);
 
@@ -34,6 +35,7 @@ const cards = new Map();
 /** Groups that the user has opened or closed, by their titles, and how many sessions of each are shown. */
 const opened = new Map();
 const limits = new Map();
+const search = new WordSearch(() => remember());
 const choice = new Choice(() => {
   for (const [name, card] of cards) if (card.box) card.box.checked = choice.has(name);
 });
@@ -56,6 +58,7 @@ async function start() {
   }
   recall();
   $('filters').hidden = false;
+  $('words').hidden = false;
   listen();
   show();
   finish('ready');
@@ -208,6 +211,7 @@ function recall() {
     if (!$(id).value) $(id).value = settings[name];
   }
   setView((asked.get('view') ?? stored.view) === 'rows' ? 'rows' : 'cards');
+  search.run(asked.get('text') ?? '');
   const other = asked.get('with');
   if (other) {
     choice.choose(other, true);
@@ -220,6 +224,7 @@ function remember() {
   const asked = new URLSearchParams();
   const values = {q: $('filter').value, sort: $('sort').value, group: $('group').value, view: view()};
   for (const [name, value] of Object.entries(values)) if (value !== settings[name]) asked.set(name, value);
+  if (search.text) asked.set('text', search.text);
   const text = String(asked);
   history.replaceState(null, '', `${location.pathname}${location.search}${text ? `#${text}` : ''}`);
   try {

@@ -98,10 +98,17 @@ package struct SessionDirectory {
   /// Rolls back segments of a batch that was never published as a whole. Call it with the session locked.
   func rollBack(_ segments: [PublishedSegment]) throws {
     for segment in segments.reversed() {
-      for name in [SegmentName.manifest(segment.startMs), segment.file] {
-        try check("unlink", path + "/" + name) { unlink(path + "/" + name) == 0 || errno == ENOENT ? 0 : -1 }
+      // The words go first: otherwise a crash would leave them to another segment of this start.
+      for name in [SegmentName.text(segment.startMs), SegmentName.manifest(segment.startMs), segment.file] {
+        try removeFile(name)
       }
     }
+    if !segments.isEmpty { try removeFile(SegmentText.temporary) }
+  }
+
+  /// Removes a file of the session, if it is there.
+  func removeFile(_ name: String) throws(DiskError) {
+    try check("unlink", path + "/" + name) { unlink(path + "/" + name) == 0 || errno == ENOENT ? 0 : -1 }
   }
 
   /// Removes videos without a manifest: a worker died before it had published them. Call it with the session locked.

@@ -117,6 +117,8 @@ struct SegmentRemoval {
     let manifests = names.filter { SegmentName.start(ofManifest: $0) != nil }
     for names in [manifests, names.filter { SegmentName.start(ofManifest: $0) == nil }] {
       for name in names { try remove(directory.path + "/" + name, cancellation) }
+      // A crash may have left it, with words of these segments.
+      try directory.removeFile(SegmentText.temporary)
       try Directory(opening: directory.path).sync()
     }
     let sprites = directory.path + "/" + ThumbnailPackage.directory

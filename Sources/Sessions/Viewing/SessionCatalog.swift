@@ -157,13 +157,13 @@ public final class SessionCatalog: Sendable {
     return startsMs
   }
 
-  /// Opens `session.json`, `session.ffconcat`, a video or a manifest.
+  /// Opens `session.json`, `session.ffconcat`, a video, a manifest or the words of a segment.
   ///
   /// - Returns: nil for any other name, or if there is no plain file.
   package func file(_ name: String, of session: SessionID) throws -> OpenFile? {
     let isOurs =
       name == IndexView.jsonFile || name == IndexView.scriptFile || SegmentName.start(ofVideo: name) != nil
-      || SegmentName.start(ofManifest: name) != nil
+      || SegmentName.start(ofManifest: name) != nil || SegmentName.start(ofText: name) != nil
     guard isOurs, try DurableFile.isDirectory(output + "/" + session.description) else { return nil }
     let directory = try Directory(opening: output + "/" + session.description, followingLinks: false)
     return try OpenFile(name, in: directory)

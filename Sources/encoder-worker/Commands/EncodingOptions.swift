@@ -77,7 +77,11 @@ struct EncodingOptions: ParsableArguments {
   var partLimits: PartLimits { PartLimits(changed.limits, maxHoldMs: maxHold, segmentMs: 1_000 * segment) }
 
   /// Returns the encoder's options, with decoders. Call it before the process has threads.
-  func encoder(_ input: InputOptions = InputOptions()) throws -> BatchEncoder.Options {
+  ///
+  /// - Parameter readsVideos: whether they read published segments, too.
+  func encoder(
+    _ input: InputOptions = InputOptions(), readsVideos: Bool = false
+  ) throws -> BatchEncoder.Options {
     var options = BatchEncoder.Options()
     options.input = input
     options.quality = quality
@@ -88,7 +92,7 @@ struct EncodingOptions: ParsableArguments {
     options.limits.decodeSeconds = sandbox.maxDecode
     options.background = background
     options.profile = profile ? Profile() : nil
-    options.decoders = try sandbox.decoders(options.limits, background: background)
+    options.decoders = try sandbox.decoders(options.limits, background: background, readsVideos: readsVideos)
     return options
   }
 }

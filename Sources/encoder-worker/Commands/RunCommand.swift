@@ -50,6 +50,7 @@ struct RunCommand: ReportingCommand {
       valueName: "seconds"))
   var endAfter: Int?
 
+  @OptionGroup var text: TextOptions
   @OptionGroup var events: EventOptions
 
   @Option(help: .setting("Timeout of a batch in seconds; then it counts as failed.", valueName: "seconds"))
@@ -109,7 +110,7 @@ struct RunCommand: ReportingCommand {
     try source.requireOne()
     try source.remote.validate(lease: lease)
     let spoolOptions = [
-      "--output": output != nil, "--thumbnails": thumbnails, "--sentry": events.sentry,
+      "--output": output != nil, "--thumbnails": thumbnails, "--sentry": events.sentry, "--text": text.text,
       "--retain": retention.retain != nil, "--max-bytes": retention.videos.maxBytes != nil,
     ]
     if source.spool == nil, let option = spoolOptions.filter(\.value).keys.min() {
@@ -141,7 +142,7 @@ struct RunCommand: ReportingCommand {
   func execute() throws {
     let logger = log.logger()
     let notifier = try notifications.notifier()
-    let options = try encoding.encoder(capture.options())
+    let options = try encoding.encoder(capture.options(), readsVideos: text.text)
     clinux_release_code()
     // Before any thread is started, and before the worker makes files: a failure leaves nothing to clean up.
     let ingestListener = try ingest.listener()
@@ -151,7 +152,8 @@ struct RunCommand: ReportingCommand {
     let (handover, restart) = (Handover.take(), WorkerRestart())
     // Bind the socket before the worker makes files: a failure leaves nothing to clean up.
     let socket = try listen.map { try ListeningSocket(at: $0) }
-    if hls || thumbnails { try FormatLibrary.load() }
+    if hls || thumbnails || text.text { try FormatLibrary.load() }
+    let engine = try text.engine(encoding.sandbox)
     let id = WorkerID()
     let isNew = source.spool.map { !DurableFile.isReachableDirectory($0 + "/incoming") } ?? false
     let remote = try source.remote.connect(
@@ -162,7 +164,8 @@ struct RunCommand: ReportingCommand {
     let worker = Worker(
       id, queue: queue, store: store, options: options, keepBatches: keepBatches, maxTime: maxTime, minFree: minFree,
       endAfterMs: endAfter.map { 1_000 * Int64($0) },
-      counters: handover?.counters ?? WorkerCounters(), write: notifications.write, notifier: notifier, logger: logger)
+      counters: handover?.counters ?? WorkerCounters(), write: notifications.write, notifier: notifier,
+      texts: text.passes(engine, store, options, shutdown, logger), logger: logger)
     let loop = WorkerLoop(
       worker, threads: encoding.threads, drains: drain, shutdown: shutdown,
       retention: passes(in: store, shutdown, worker.logger))

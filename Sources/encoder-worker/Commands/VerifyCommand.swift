@@ -42,7 +42,7 @@ struct VerifyCommand: ReportingCommand {
   }
 
   /// Returns the sessions in an output, or the path itself if it is no output.
-  private static func sessions(in path: String) -> [String] {
+  static func sessions(in path: String) -> [String] {
     // An output may have files of the operator.
     guard let entries = try? Directory(opening: path).entries(),
       !entries.contains(where: { $0.name == "session.json" })

@@ -42,6 +42,7 @@ func reportingFailures(_ work: () throws -> Void) throws {
       is StillRefused:
       throw ExitStatus.badBatch
     case is BadTarget, is BadList, is NoSuchBatch, is NoSuchNotification, is NothingToServe, is NoSuchSpool,
+      is NoTextEngine,
       is TooManyTokens, is UnusableSecret, is ValidationError:
       throw ExitCode.validationFailure
     case let none as CredentialError where none.isMissing: throw ExitCode.validationFailure

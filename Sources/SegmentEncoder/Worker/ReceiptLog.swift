@@ -1,0 +1,26 @@
+import FrameBatches
+import Logging
+import Sessions
+
+extension Worker {
+  /// Logs what became of one session of a batch.
+  func log(_ receipt: Receipt, _ trace: Logger.Metadata) {
+    let metadata = trace.merging(["batch": "\(receipt.batch)", "session": "\(receipt.session)"]) { $1 }
+    for refused in receipt.refused {
+      let about: Logger.Metadata = ["frame": "\(refused.source)", "reason": "\(refused.reason)"]
+      logger.warning("frame.refused", metadata: metadata.merging(about) { $1 })
+    }
+    for warning in receipt.warnings {
+      logger.warning("batch.warning", metadata: metadata.merging(["reason": "\(warning)"]) { $1 })
+    }
+    let counts: Logger.Metadata = [
+      "segments": .stringConvertible(receipt.segments), "frames": .stringConvertible(receipt.frames),
+    ]
+    if let refusal = receipt.refusal {
+      logger.notice("batch.refused", metadata: metadata.merging(["reason": "\(refusal)"]) { $1 })
+      return
+    }
+    logger.info(
+      receipt.duplicate ? "batch.duplicate" : "batch.published", metadata: metadata.merging(counts) { $1 })
+  }
+}

@@ -1,0 +1,142 @@
+// Reads the words in pictures that a worker has published, on a thread of its own: batches never wait for it, and do not fail with it.
+// Sessions whose pictures it has not read at a stop or a crash are completed by their next batch, or by `encoder-worker text`.
+
+import Encoding
+import FileSystem
+import FrameBatches
+import Logging
+import Sessions
+import Synchronization
+
+package final class TextPasses: Sendable {
+  /// The time between two looks for sessions, in milliseconds.
+  private static let lookMs = 200
+  /// Maximum number of sessions that wait.
+  private static let maximumWaiting = 100_000
+
+  private struct State {
+    var waiting: Set<SessionID> = []
+    /// In the order in which they came.
+    var order: [SessionID] = []
+    /// Sessions that found no place.
+    var dropped = 0
+  }
+
+  private let engine: TextEngine
+  private let output: String
+  private let decoders: DecoderForkServer?
+  private let shutdown: ShutdownState
+  private let logger: Logger
+  private let state = Mutex(State())
+  private let thread = Mutex<PeriodicThread?>(nil)
+  private let isEnding = Flag()
+
+  /// A Boolean for any thread.
+  private final class Flag: Sendable {
+    private let value = Atomic(false)
+    var isSet: Bool { value.load(ordering: .relaxed) }
+    func set() { value.store(true, ordering: .relaxed) }
+  }
+
+  /// - Parameters:
+  ///   - store: an output directory.
+  ///   - decoders: those that read videos; nil to decode the worker's own segments in this process.
+  ///   - shutdown: a stop request ends the work within a second.
+  package init(
+    _ engine: TextEngine, of store: any WorkerStore, decoders: DecoderForkServer?, shutdown: ShutdownState,
+    logger: Logger
+  ) {
+    (self.engine, self.output, self.decoders) = (engine, store.staging.output, decoders)
+    (self.shutdown, self.logger) = (shutdown, logger)
+  }
+
+  /// Takes a session of which segments were published, or had been.
+  func add(_ session: SessionID) {
+    state.withLock { state in
+      guard !state.waiting.contains(session) else { return }
+      guard state.order.count < Self.maximumWaiting else {
+        state.dropped += 1
+        return
+      }
+      state.waiting.insert(session)
+      state.order.append(session)
+    }
+  }
+
+  /// Starts the thread.
+  func start() throws {
+    let started = try PeriodicThread("text", everyMs: Self.lookMs) { [self] in
+      pass(Cancellation { [shutdown, isEnding] in shutdown.isStopping || isEnding.isSet }) {}
+    }
+    thread.withLock { $0 = started }
+  }
+
+  /// Ends the thread. Logs the sessions that still wait.
+  ///
+  /// - Parameters:
+  ///   - all: whether to read the sessions that wait, until the worker stops.
+  ///   - beat: called between segments.
+  func finish(all: Bool, beat: () -> Void) {
+    isEnding.set()
+    thread.withLock { thread in
+      thread?.stop()
+      thread = nil
+    }
+    if all { pass(Cancellation { [shutdown] in shutdown.isStopping }, beat) }
+    let left = state.withLock { $0.order.count + $0.dropped }
+    guard left > 0 else { return }
+    logger.warning(
+      "text.left", metadata: ["sessions": .stringConvertible(left), "advice": "\(Self.advice("SESSION"))"])
+  }
+
+  /// Reads the sessions that wait, until there are none.
+  private func pass(_ cancellation: Cancellation, _ beat: () -> Void) {
+    while !cancellation.isRequested, let session = next() { read(session, cancellation, beat) }
+  }
+
+  private static func advice(_ session: String) -> String {
+    "the next batch of a session completes it, and so does encoder-worker text OUTPUT/\(session)"
+  }
+
+  private func next() -> SessionID? {
+    state.withLock { state in
+      guard !state.order.isEmpty else { return nil }
+      let session = state.order.removeFirst()
+      state.waiting.remove(session)
+      return session
+    }
+  }
+
+  private func read(_ session: SessionID, _ cancellation: Cancellation, _ beat: () -> Void) {
+    let directory = SessionDirectory(output: output, session: session, decoders: decoders)
+    let about: Logger.Metadata = ["session": "\(session)"]
+    do {
+      let report = try SessionText(engine, of: directory, cancellation: cancellation).write(.missing) { _, _ in
+        beat()
+        try cancellation.check()
+      }
+      log(report, about)
+    } catch is Cancelled {
+      add(session)
+    } catch {
+      let facts: Logger.Metadata = ["error": "\(error)", "advice": "\(Self.advice("\(session)"))"]
+      logger.warning("text.failed", metadata: about.merging(facts) { $1 })
+    }
+  }
+
+  private func log(_ report: SessionTextReport, _ about: Logger.Metadata) {
+    for problem in report.warnings + report.problems {
+      let facts: Logger.Metadata = [
+        "file": "\(problem.file)", "reason": "\(problem.what)",
+        "advice": "encoder-worker text --again OUTPUT/\(report.session) reads them again",
+      ]
+      logger.warning("text.incomplete", metadata: about.merging(facts) { $1 })
+    }
+    guard report.written > 0 else { return }
+    let counts: Logger.Metadata = [
+      "segments": .stringConvertible(report.written), "pictures": .stringConvertible(report.pictures),
+      "words": .stringConvertible(report.words),
+    ]
+    logger.info("text.read", metadata: about.merging(counts) { $1 })
+  }
+}
