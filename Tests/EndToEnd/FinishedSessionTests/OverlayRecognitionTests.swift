@@ -2,11 +2,12 @@ import Foundation
 import TestSupport
 import Testing
 
+private let isRecognitionInstalled = (try? Tool.run("tesseract", ["--version"]).status == 0) ?? false
+
 /// The clock of `reencode --overlay`, read by a text recognition that knows nothing of the font.
-@Suite(.enabled(if: OverlayRecognitionTests.isInstalled, "there is no tesseract: scripts/setup test"))
+@Suite(.enabled(if: isRecognitionInstalled, "there is no tesseract: scripts/setup test"))
 struct OverlayRecognitionTests {
   private static let startMs: Int64 = 1_767_859_512_340
-  static let isInstalled = (try? Tool.run("tesseract", ["--version"]).status == 0) ?? false
   let scratch: ScratchDirectory
 
   init() throws { scratch = try ScratchDirectory() }
