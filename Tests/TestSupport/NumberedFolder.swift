@@ -85,7 +85,8 @@ public struct ShownFilm {
 
   /// Whether each sample lasts for a tick at least.
   public var samplesLast: Bool {
-    let ends = samples.dropFirst().map(\.tick) + [durations.first ?? 0]
+    var ends: [Int64] = samples.dropFirst().map(\.tick)
+    ends.append(durations.first ?? 0)
     return zip(samples, ends).allSatisfy { $0.tick < $1 }
   }
 }

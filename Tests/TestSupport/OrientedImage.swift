@@ -71,7 +71,10 @@ public enum OrientedImage {
       }
     }
     let first: [UInt8] = [0, 1, 0x87, 0x69, 0, 4, 0, 0, 0, 1, 0, 0, 0, 26, 0, 0, 0, 0]
-    return Array("MM".utf8) + [0, 42, 0, 0, 0, 8] + first + bigEndian(texts.count, 2) + entries + [0, 0, 0, 0] + data
+    let parts: [[UInt8]] = [
+      Array("MM".utf8), [0, 42, 0, 0, 0, 8], first, bigEndian(texts.count, 2), entries, [0, 0, 0, 0], data,
+    ]
+    return parts.flatMap { $0 }
   }
 
   /// - Parameters:
@@ -81,17 +84,27 @@ public enum OrientedImage {
     switch kind {
     case "jpg":
       let body = Array("Exif\0\0".utf8) + exif
-      return file[..<2] + [0xFF, 0xE1] + bigEndian(body.count + 2, 2) + body + file[2...]
+      let parts: [[UInt8]] = [Array(file[..<2]), [0xFF, 0xE1], bigEndian(body.count + 2, 2), body, Array(file[2...])]
+      return parts.flatMap { $0 }
     case "png":
       let body = Array("eXIf".utf8) + exif
-      return file[..<33] + bigEndian(body.count - 4, 4) + body + bigEndian(crc(body), 4) + file[33...]
+      let parts: [[UInt8]] = [
+        Array(file[..<33]), bigEndian(body.count - 4, 4), body, bigEndian(crc(body), 4), Array(file[33...]),
+      ]
+      return parts.flatMap { $0 }
     default:
       // The extended WebP format wraps the simple one. Its header declares the EXIF data and the picture size.
-      let size = [storedSize.0 - 1, storedSize.1 - 1].flatMap { bigEndian($0, 3).reversed() }
-      let chunks =
-        Array("VP8X".utf8) + [10, 0, 0, 0, 8, 0, 0, 0] + size + file[12...] + Array("EXIF".utf8)
-        + bigEndian(exif.count, 4).reversed() + exif
-      return Array("RIFF".utf8) + bigEndian(chunks.count + 4, 4).reversed() + Array("WEBP".utf8) + chunks
+      var chunks = Array("VP8X".utf8)
+      chunks += [10, 0, 0, 0, 8, 0, 0, 0]
+      for side in [storedSize.0, storedSize.1] { chunks += bigEndian(side - 1, 3).reversed() }
+      chunks += file[12...]
+      chunks += Array("EXIF".utf8)
+      chunks += bigEndian(exif.count, 4).reversed()
+      chunks += exif
+      var result = Array("RIFF".utf8)
+      result += bigEndian(chunks.count + 4, 4).reversed()
+      result += Array("WEBP".utf8)
+      return result + chunks
     }
   }
 }

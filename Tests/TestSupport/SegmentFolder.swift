@@ -42,11 +42,14 @@ public struct SegmentFolder {
     _ name: String, as producer: Producer = .android, frames: Int = 5, rate: Int = 1, size: String = "64x96",
     of input: [String]? = nil, options: [String] = []
   ) throws {
-    try Tool.output(
-      "ffmpeg",
-      ["-v", "error", "-y"] + (input ?? ["-f", "lavfi", "-i", "testsrc2=s=\(size):r=\(rate)"]) + [
-        "-frames:v", "\(frames)", "-c:v", "libx264", "-preset", "ultrafast", "-pix_fmt", "yuv420p", "-threads", "1",
-      ] + producer.options + options + [path + "/" + name])
+    var arguments = ["-v", "error", "-y"]
+    arguments += input ?? ["-f", "lavfi", "-i", "testsrc2=s=\(size):r=\(rate)"]
+    arguments += [
+      "-frames:v", "\(frames)", "-c:v", "libx264", "-preset", "ultrafast", "-pix_fmt", "yuv420p", "-threads", "1",
+    ]
+    arguments += producer.options + options
+    arguments.append(path + "/" + name)
+    try Tool.output("ffmpeg", arguments)
   }
 
   /// Returns the frames of `exact-1fps`, encoded as on iOS and imported; a gap and a seam are between the videos.

@@ -51,9 +51,10 @@ import Testing
       "walk@\(number)", session: "walk", word: Self.word, colour: [Self.red, Self.green, Self.blue], atMs: atMs)
     try add("other@\(number)", session: "other", word: "plain", colour: [235, 235, 235], atMs: atMs)
     try spool.waitUntil("the batches are published") {
-      try spool.names("incoming").isEmpty && spool.names("claimed").allSatisfy { worker in
-        try names(in: spool.path + "/claimed/" + worker).allSatisfy { !$0.contains(".") }
-      }
+      try spool.names("incoming").isEmpty
+        && spool.names("claimed").allSatisfy { worker in
+          try names(in: spool.path + "/claimed/" + worker).allSatisfy { !$0.contains(".") }
+        }
     }
   }
 
@@ -144,7 +145,8 @@ import Testing
   private static let requests = [
     "timeline.json", "session.m3u8", "iframes.m3u8", "multivariant.m3u8", "pictures.jsonl?changed-only",
     "map.json?idle=cut", "session.mp4", "session.mp4?idle=cut", "session.gif", "session.webp", "thumbnail.jpg",
-    "thumbnail.jpg?t=last", "frame.jpg?t=%2B1s", "frame.png?t=%2B2s", "segment-\(startMs).mp4", "segment-\(startMs).json",
+    "thumbnail.jpg?t=last", "frame.jpg?t=%2B1s", "frame.png?t=%2B2s", "segment-\(startMs).mp4",
+    "segment-\(startMs).json",
     "session.json", "faults.json",
   ]
 
@@ -198,7 +200,8 @@ import Testing
     #expect(!before.contains { $0.contains("other") }, "\(before)")
     #expect(!openFiles(of: server.processIdentifier, pictures).isEmpty)
 
-    let deletion = try Tool.run(EncoderWorker.path, ["delete", "walk", "--spool", spool.path], environment: environment)
+    let deletion = try Tool.run(
+      EncoderWorker.path, ["delete", "walk", "--spool", spool.path], environment: environment)
     #expect(deletion.status == 0, "\(deletion.errors)")
     #expect(try files(pictures) == [])
     for name in Self.requests { #expect(try server.get("/sessions/walk/\(name)").status == 410, "\(name)") }
