@@ -27,7 +27,7 @@ public struct DrawnText {
         for column in 0..<BitmapFont.columns * Self.scale {
           let (left, top) = (x + index * Self.advance + column, y + row)
           guard left < width, top < height,
-            BitmapFont.isSet(letter, column: column / Self.scale, row: row / Self.scale)
+            BitmapFont.isSet(letter, enlarged: Self.scale, x: column, y: row)
           else { continue }
           samples[top * width + left] = 0
         }
