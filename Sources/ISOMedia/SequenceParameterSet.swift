@@ -55,7 +55,7 @@ extension ParameterSets {
   /// The containers say when each picture is shown. But WebKitGTK and GStreamer take the frame rate for the duration of samples
   /// where the container's durations are uneven; with this rate WebKitGTK's Media Source Extensions buffer whole fragments.
   package var atOneFrameASecond: ParameterSets {
-    guard let position = SequenceParameterSet(sequence)?.frameRatePosition else { return self }
+    guard coding == .h264, let position = SequenceParameterSet(sequence)?.frameRatePosition else { return self }
     var (reader, writer) = (BitReader(unit: sequence), BitWriter())
     func copy(_ count: Int) { for _ in 0..<count { writer.put(reader.flag()) } }
     copy(position)

@@ -16,8 +16,36 @@ struct CodedPicture {
   let data: [UInt8]
 }
 
-final class H264Encoder {
+/// The encoder of one segment.
+protocol SegmentCoder: AnyObject {
   /// Pixels, even.
+  var width: Int { get }
+  var height: Int { get }
+  var parameterSets: ParameterSets { get }
+
+  /// Encodes a picture, which comes out with a later one or at the end.
+  ///
+  /// - Parameter pts: ticks from the segment's start, more than the one before.
+  /// - Returns: the pictures that are ready, in their order.
+  func encode(_ picture: Picture, pts: Int64) throws -> [CodedPicture]
+
+  /// Ends the segment.
+  func finish() throws -> [CodedPicture]
+}
+
+extension EncoderSettings {
+  /// Whether each picture needs a sample of the encoder, even if it repeats the one before.
+  var codesRepeats: Bool { archive == .av1 }
+
+  /// Returns a segment's encoder.
+  func coder(width: Int, height: Int) throws -> any SegmentCoder {
+    archive == .av1
+      ? try AV1Encoder(width: width, height: height, settings: self)
+      : try H264Encoder(width: width, height: height, settings: self)
+  }
+}
+
+final class H264Encoder: SegmentCoder {
   let width: Int
   let height: Int
   let parameterSets: ParameterSets
@@ -50,7 +78,7 @@ final class H264Encoder {
     unsafe context.pointee.color_range = AVCOL_RANGE_MPEG
     unsafe context.pointee.chroma_sample_location = AVCHROMA_LOC_CENTER
     try codec.set("preset", settings.preset)
-    try codec.set("crf", String(settings.quality.rateFactor))
+    try codec.set("crf", String(settings.rateFactor))
     try codec.set("x264-params", settings.parameters)
     try unsafe check("avcodec_open2", avcodec_open2(context, encoder, nil))
     let header = unsafe UnsafeBufferPointer(
@@ -62,10 +90,6 @@ final class H264Encoder {
     parameterSets = unsafe ParameterSets(sequence: Array(sequence.bytes), picture: Array(picture.bytes))
   }
 
-  /// Encodes a picture, which comes out with the next one or at the end.
-  ///
-  /// - Parameter pts: ticks from the segment's start, more than the one before.
-  /// - Returns: the pictures that are ready, in their order.
   func encode(_ picture: Picture, pts: Int64) throws(FFmpegError) -> [CodedPicture] {
     // libx264 reads as many pixels as it was opened for, even from a smaller picture.
     guard (picture.codedWidth, picture.codedHeight) == (width, height) else {
@@ -77,7 +101,6 @@ final class H264Encoder {
     return try ready()
   }
 
-  /// Ends the segment.
   func finish() throws(FFmpegError) -> [CodedPicture] {
     try unsafe check("avcodec_send_frame", avcodec_send_frame(codec.pointer, nil))
     return try ready()

@@ -5,6 +5,16 @@ import SegmentEncoder
 import Sessions
 import Synchronization
 
+/// A quality of segments, or an archive.
+enum ReencodingQuality: String, CaseIterable, ExpressibleByArgument {
+  case small, balanced, sharp, archive
+
+  /// The quality of segments; nil for an archive.
+  var segments: Quality? { Quality(rawValue: rawValue) }
+}
+
+extension ArchiveCoding: ExpressibleByArgument {}
+
 struct ReencodeCommand: ReportingCommand {
   static let configuration = CommandConfiguration(
     commandName: "reencode",
@@ -21,8 +31,16 @@ struct ReencodeCommand: ReportingCommand {
     name: .shortAndLong, help: .setting("The directory for sessions.", valueName: "dir"), completion: .directory)
   var output: String
 
-  @Option(name: .shortAndLong, help: .setting("small, balanced or sharp: fewer bytes, or more legible text."))
-  var quality: Quality
+  @Option(
+    name: .shortAndLong,
+    help: .setting("small, balanced or sharp: fewer bytes, or more legible text. archive: ten minutes a segment, slowly."))
+  var quality: ReencodingQuality
+
+  @Option(
+    help: .setting(
+      "Coding of an archive: av1, or h264 for players without AV1.",
+      default: "av1 if this system has an SVT-AV1 that was measured", valueName: "codec", example: "h264"))
+  var archiveCodec: ArchiveCoding?
 
   @Option(help: .setting("Maximum of the longer side in pixels, 16 to 8192.", valueName: "n"))
   var maxSide: Int?
@@ -47,6 +65,9 @@ struct ReencodeCommand: ReportingCommand {
   @OptionGroup var settings: SettingsOption
 
   func validate() throws {
+    if archiveCodec != nil, quality != .archive {
+      throw ValidationError("--archive-codec is for --quality archive")
+    }
     try requireSessionID(session)
     try require("--max-side", maxSide, in: 16...8_192)
     try require("--jobs", jobs, in: Jobs.range)
@@ -57,6 +78,10 @@ struct ReencodeCommand: ReportingCommand {
     let signals = try TerminationSignals()
     if Reencoding.isSession(source), session != nil || start != nil {
       say("encoder-worker: a published session has its own name and instants: --session and --start are for an MP4")
+      throw ExitCode.validationFailure
+    }
+    if DurableFile.exists(source), !Reencoding.isSession(source), options.isArchive {
+      say("encoder-worker: --quality archive is for a published session; reencode the MP4 with --quality balanced first")
       throw ExitCode.validationFailure
     }
     if DurableFile.exists(source), !Reencoding.isSession(source), options.overlay?.parts.contains(.events) == true {
@@ -73,6 +98,7 @@ struct ReencodeCommand: ReportingCommand {
         staging = made
         return made
       }, cancellation: Cancellation { signals.wait(ms: 0) })
+    if let notice = work.notice { say("encoder-worker: \(notice)") }
     let done = Atomic<Int>(0)
     var progress = Progress()
     let runner = ParallelRunner(work.pieces)
@@ -100,7 +126,9 @@ struct ReencodeCommand: ReportingCommand {
 
   private func options() throws -> Reencoding.Options {
     var options = Reencoding.Options()
-    options.quality = quality
+    options.quality = quality.segments ?? .balanced
+    options.isArchive = quality == .archive
+    options.archiveCoding = archiveCodec
     options.maxSide = maxSide
     options.overlay = try texts.chosen()
     options.session = session.flatMap { SessionID($0) }
