@@ -83,8 +83,8 @@ package struct EncoderSettings: Sendable {
   /// The default length of a segment is not written.
   package var json: JSONValue {
     .object([
-      "quality": .string(archive == nil ? quality.rawValue : "archive"), "codec": .string(codec), "preset": .string(preset),
-      "rateFactor": .number("\(rateFactor)"), "parameters": .string(parameters),
+      "quality": .string(archive == nil ? quality.rawValue : "archive"), "codec": .string(codec),
+      "preset": .string(preset), "rateFactor": .number("\(rateFactor)"), "parameters": .string(parameters),
       "maxHoldMs": .number(maxHoldMs),
       "background": .string(background.description), "rules": .number(rules), "libavcodec": .string(libavcodec),
     ]).setting(segmentMs == Timeline.defaultSegmentMs ? [:] : ["segmentMs": .number(segmentMs)])

@@ -138,7 +138,8 @@ package final class Reencoding: Sendable {
     _ options: Options, _ source: ArchiveSource, _ path: String
   ) throws(BadSession) -> (coding: ArchiveCoding, notice: String) {
     let side = source.shortestSide(atMost: options.maxSide)
-    guard let (coding, reason) = ArchiveCoding.choice(options.archiveCoding, shortestSide: side, options.encoders) else {
+    let choice = ArchiveCoding.choice(options.archiveCoding, shortestSide: side, options.encoders)
+    guard let (coding, reason) = choice else {
       throw BadSession(
         path,
         options.encoders.hasAV1

@@ -33,7 +33,9 @@ struct ReencodeCommand: ReportingCommand {
 
   @Option(
     name: .shortAndLong,
-    help: .setting("small, balanced or sharp: fewer bytes, or more legible text. archive: ten minutes a segment, slowly."))
+    help: .setting(
+      "small, balanced or sharp: fewer bytes, or more legible text. archive: few bytes, slowly, ten minutes a segment.")
+  )
   var quality: ReencodingQuality
 
   @Option(
@@ -81,7 +83,7 @@ struct ReencodeCommand: ReportingCommand {
       throw ExitCode.validationFailure
     }
     if DurableFile.exists(source), !Reencoding.isSession(source), options.isArchive {
-      say("encoder-worker: --quality archive is for a published session; reencode the MP4 with --quality balanced first")
+      say("encoder-worker: --quality archive is for a published session: reencode the MP4 to one first")
       throw ExitCode.validationFailure
     }
     if DurableFile.exists(source), !Reencoding.isSession(source), options.overlay?.parts.contains(.events) == true {

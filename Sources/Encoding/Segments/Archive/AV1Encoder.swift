@@ -16,7 +16,8 @@ final class AV1Encoder: SegmentCoder {
 
   init(width: Int, height: Int, settings: EncoderSettings) throws(FFmpegError) {
     guard let encoder = unsafe avcodec_find_encoder_by_name(settings.codec) else {
-      throw FFmpegError(function: "avcodec_find_encoder_by_name(\(settings.codec))", code: cff_error_encoder_not_found())
+      throw FFmpegError(
+        function: "avcodec_find_encoder_by_name(\(settings.codec))", code: cff_error_encoder_not_found())
     }
     (self.width, self.height) = (width, height)
     codec = try unsafe CodecContext(encoder)

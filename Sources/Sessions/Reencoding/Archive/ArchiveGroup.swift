@@ -60,7 +60,9 @@ extension ArchiveGroup {
       parts.reduce(next.frames.count, { $0 + $1.segment.frames.count }) <= Self.maximumFrames
     else { return false }
     // A picture that continues is that of the last frame.
-    if let first = next.frames.first, !first.isCaptured, first.timeMs != last.segment.frames.last?.timeMs { return false }
+    if let first = next.frames.first, !first.isCaptured, first.timeMs != last.segment.frames.last?.timeMs {
+      return false
+    }
     let (one, other) = (parts[0].manifest.object ?? [:], part.manifest.object ?? [:])
     let sizes = (parts.map(\.manifest) + [part.manifest]).compactMap { Self.touchSize(of: $0) }
     return one["timeZone"] == other["timeZone"] && sizes.dropFirst().allSatisfy { $0 == sizes[0] }
