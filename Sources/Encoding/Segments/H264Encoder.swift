@@ -51,6 +51,10 @@ final class H264Encoder: SegmentCoder {
   let parameterSets: ParameterSets
   private let codec: CodecContext
   private let packet: Packet
+  /// Whether the encoder counts pictures, and does not know their times, by which x264's look-ahead values them.
+  private let counts: Bool
+  /// The times of the pictures that were sent, if the encoder counts them.
+  private var times: [Int64] = []
 
   init(width: Int, height: Int, settings: EncoderSettings) throws(FFmpegError) {
     guard let encoder = unsafe avcodec_find_encoder_by_name(settings.codec) else {
@@ -59,6 +63,7 @@ final class H264Encoder: SegmentCoder {
     (self.width, self.height) = (width, height)
     codec = try unsafe CodecContext(encoder)
     packet = try Packet()
+    counts = settings.archive != nil
     let context = unsafe codec.pointer
     unsafe context.pointee.width = Int32(width)
     unsafe context.pointee.height = Int32(height)
@@ -67,6 +72,10 @@ final class H264Encoder: SegmentCoder {
     // Without it x264 takes the time base for the frame rate, and chooses level 6.2 instead of 3.2. It is a constant: all
     // segments of a size have the same parameter sets, whatever the recorder's interval.
     unsafe context.pointee.framerate = AVRational(num: 1, den: 1)
+    if counts {
+      unsafe context.pointee.time_base = AVRational(num: 1, den: 25)
+      unsafe context.pointee.framerate = AVRational(num: 25, den: 1)
+    }
     unsafe context.pointee.thread_count = 1
     unsafe context.pointee.max_b_frames = 0
     unsafe context.pointee.flags |= cff_flag_global_header()
@@ -87,7 +96,8 @@ final class H264Encoder: SegmentCoder {
     guard let sequence = units.first(where: { unsafe $0.kind == .sequenceParameterSet }),
       let picture = units.first(where: { unsafe $0.kind == .pictureParameterSet })
     else { throw FFmpegError(function: "avcodec_open2 (parameter sets)", code: cff_error_invalid_data()) }
-    parameterSets = unsafe ParameterSets(sequence: Array(sequence.bytes), picture: Array(picture.bytes))
+    let sets = unsafe ParameterSets(sequence: Array(sequence.bytes), picture: Array(picture.bytes))
+    parameterSets = counts ? sets.at(framesASecond: Int(MediaTime.timescale)) : sets
   }
 
   func encode(_ picture: Picture, pts: Int64) throws(FFmpegError) -> [CodedPicture] {
@@ -95,9 +105,10 @@ final class H264Encoder: SegmentCoder {
     guard (picture.codedWidth, picture.codedHeight) == (width, height) else {
       throw FFmpegError(function: "avcodec_send_frame", code: cff_error_invalid_data())
     }
-    try unsafe picture.withFrame(pts: pts) { (frame) throws(FFmpegError) in
+    try unsafe picture.withFrame(pts: counts ? Int64(times.count) : pts) { (frame) throws(FFmpegError) in
       _ = try unsafe check("avcodec_send_frame", avcodec_send_frame(codec.pointer, frame))
     }
+    if counts { times.append(pts) }
     return try ready()
   }
 
@@ -115,8 +126,14 @@ final class H264Encoder: SegmentCoder {
       defer { unsafe av_packet_unref(packet.pointer) }
       unsafe result.append(
         CodedPicture(
-          pts: packet.pointer.pointee.pts, dts: packet.pointer.pointee.dts,
+          pts: time(packet.pointer.pointee.pts), dts: time(packet.pointer.pointee.dts),
           isKey: cff_packet_is_key(packet.pointer) != 0, data: NALUnit.lengthPrefixed(NALUnit.split(packet.bytes))))
     }
+  }
+
+  /// Returns the time of a picture by its time in the encoder; -1 for one that it did not get, which the writer refuses.
+  private func time(_ coded: Int64) -> Int64 {
+    guard counts else { return coded }
+    return times.indices.contains(Int(coded)) ? times[Int(coded)] : -1
   }
 }

@@ -20,7 +20,7 @@ struct ReencodeCommand: ReportingCommand {
     commandName: "reencode",
     abstract: "Encode a session again, smaller, with the same times; or import an MP4.",
     discussion: """
-      Times, holds, gaps and the timing track stay exactly as they are. SOURCE is a session, or an MP4 with H.264 or HEVC: the times of its pictures become captures. A second run continues a stopped one, and the result is the same bytes.
+      Times, holds, gaps and the timing track stay exactly as they are. SOURCE is a session, or an MP4 with H.264, HEVC or AV1: the times of its pictures become captures. A second run continues a stopped one, and the result is the same bytes.
       """)
 
   @Argument(
