@@ -65,3 +65,16 @@ package final class FileBytes: ByteSource {
     }
   }
 }
+
+/// Bytes that a source keeps.
+package final class KeptBytes: ByteSource {
+  private let bytes: [UInt8]
+
+  package init(_ bytes: [UInt8]) { self.bytes = bytes }
+
+  package var count: Int { bytes.count }
+
+  package func read(at offset: Int, into target: UnsafeMutableRawBufferPointer) -> Int {
+    bytes.withUnsafeBytes { MemoryBytes($0).read(at: offset, into: target) }
+  }
+}

@@ -54,13 +54,16 @@ extension ParameterSets {
   ///
   /// The containers say when each picture is shown. But WebKitGTK and GStreamer take the frame rate for the duration of samples
   /// where the container's durations are uneven; with this rate WebKitGTK's Media Source Extensions buffer whole fragments.
-  package var atOneFrameASecond: ParameterSets {
-    guard let position = SequenceParameterSet(sequence)?.frameRatePosition else { return self }
+  package var atOneFrameASecond: ParameterSets { at(framesASecond: 1) }
+
+  /// The same sets with another frame rate; unchanged as ``atOneFrameASecond``.
+  package func at(framesASecond rate: Int) -> ParameterSets {
+    guard coding == .h264, let position = SequenceParameterSet(sequence)?.frameRatePosition else { return self }
     var (reader, writer) = (BitReader(unit: sequence), BitWriter())
     func copy(_ count: Int) { for _ in 0..<count { writer.put(reader.flag()) } }
     copy(position)
     // Units in a tick and ticks a second, of which a frame has two.
-    for value in [1, 2] {
+    for value in [1, 2 * rate] {
       _ = reader.bits(32)
       writer.put(value, bits: 32)
     }

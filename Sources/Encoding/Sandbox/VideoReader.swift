@@ -163,10 +163,19 @@ package struct VideoReader: Sendable {
     in file: any ByteSource, name: String, track: Int, keyDTS: Int64?, limits: Limits,
     cancellation: Cancellation, _ body: (any FilmPictures) throws -> R
   ) throws -> R {
+    try body(
+      film(
+        in: file, name: name, track: track, keyDTS: keyDTS, limits: limits, cancellation: cancellation))
+  }
+
+  /// Opens a film; see ``withFilm(in:name:track:keyDTS:limits:cancellation:_:)``.
+  package func film(
+    in file: any ByteSource, name: String, track: Int, keyDTS: Int64?, limits: Limits, cancellation: Cancellation
+  ) throws -> any FilmPictures {
     guard let decoders else {
-      return try body(VideoPictures(file, name: name, track: track, keyDTS: keyDTS, limits: limits))
+      return try VideoPictures(file, name: name, track: track, keyDTS: keyDTS, limits: limits)
     }
-    return try body(SandboxedFilm(self, decoders, file, name, limits, track: track, keyDTS: keyDTS, cancellation))
+    return SandboxedFilm(self, decoders, file, name, limits, track: track, keyDTS: keyDTS, cancellation)
   }
 
   /// An answer that refuses the file. The decoder still works.

@@ -16,13 +16,45 @@ struct CodedPicture {
   let data: [UInt8]
 }
 
-final class H264Encoder {
+/// The encoder of one segment.
+protocol SegmentCoder: AnyObject {
   /// Pixels, even.
+  var width: Int { get }
+  var height: Int { get }
+  var parameterSets: ParameterSets { get }
+
+  /// Encodes a picture, which comes out with a later one or at the end.
+  ///
+  /// - Parameter pts: ticks from the segment's start, more than the one before.
+  /// - Returns: the pictures that are ready, in their order.
+  func encode(_ picture: Picture, pts: Int64) throws -> [CodedPicture]
+
+  /// Ends the segment.
+  func finish() throws -> [CodedPicture]
+}
+
+extension EncoderSettings {
+  /// Whether each picture needs a sample of the encoder, even if it repeats the one before.
+  var codesRepeats: Bool { archive == .av1 }
+
+  /// Returns a segment's encoder.
+  func coder(width: Int, height: Int) throws -> any SegmentCoder {
+    archive == .av1
+      ? try AV1Encoder(width: width, height: height, settings: self)
+      : try H264Encoder(width: width, height: height, settings: self)
+  }
+}
+
+final class H264Encoder: SegmentCoder {
   let width: Int
   let height: Int
   let parameterSets: ParameterSets
   private let codec: CodecContext
   private let packet: Packet
+  /// Whether the encoder counts pictures, and does not know their times, by which x264's look-ahead values them.
+  private let counts: Bool
+  /// The times of the pictures that were sent, if the encoder counts them.
+  private var times: [Int64] = []
 
   init(width: Int, height: Int, settings: EncoderSettings) throws(FFmpegError) {
     guard let encoder = unsafe avcodec_find_encoder_by_name(settings.codec) else {
@@ -31,6 +63,7 @@ final class H264Encoder {
     (self.width, self.height) = (width, height)
     codec = try unsafe CodecContext(encoder)
     packet = try Packet()
+    counts = settings.archive != nil
     let context = unsafe codec.pointer
     unsafe context.pointee.width = Int32(width)
     unsafe context.pointee.height = Int32(height)
@@ -39,6 +72,10 @@ final class H264Encoder {
     // Without it x264 takes the time base for the frame rate, and chooses level 6.2 instead of 3.2. It is a constant: all
     // segments of a size have the same parameter sets, whatever the recorder's interval.
     unsafe context.pointee.framerate = AVRational(num: 1, den: 1)
+    if counts {
+      unsafe context.pointee.time_base = AVRational(num: 1, den: 25)
+      unsafe context.pointee.framerate = AVRational(num: 25, den: 1)
+    }
     unsafe context.pointee.thread_count = 1
     unsafe context.pointee.max_b_frames = 0
     unsafe context.pointee.flags |= cff_flag_global_header()
@@ -50,7 +87,7 @@ final class H264Encoder {
     unsafe context.pointee.color_range = AVCOL_RANGE_MPEG
     unsafe context.pointee.chroma_sample_location = AVCHROMA_LOC_CENTER
     try codec.set("preset", settings.preset)
-    try codec.set("crf", String(settings.quality.rateFactor))
+    try codec.set("crf", String(settings.rateFactor))
     try codec.set("x264-params", settings.parameters)
     try unsafe check("avcodec_open2", avcodec_open2(context, encoder, nil))
     let header = unsafe UnsafeBufferPointer(
@@ -59,25 +96,22 @@ final class H264Encoder {
     guard let sequence = units.first(where: { unsafe $0.kind == .sequenceParameterSet }),
       let picture = units.first(where: { unsafe $0.kind == .pictureParameterSet })
     else { throw FFmpegError(function: "avcodec_open2 (parameter sets)", code: cff_error_invalid_data()) }
-    parameterSets = unsafe ParameterSets(sequence: Array(sequence.bytes), picture: Array(picture.bytes))
+    let sets = unsafe ParameterSets(sequence: Array(sequence.bytes), picture: Array(picture.bytes))
+    parameterSets = counts ? sets.at(framesASecond: Int(MediaTime.timescale)) : sets
   }
 
-  /// Encodes a picture, which comes out with the next one or at the end.
-  ///
-  /// - Parameter pts: ticks from the segment's start, more than the one before.
-  /// - Returns: the pictures that are ready, in their order.
   func encode(_ picture: Picture, pts: Int64) throws(FFmpegError) -> [CodedPicture] {
     // libx264 reads as many pixels as it was opened for, even from a smaller picture.
     guard (picture.codedWidth, picture.codedHeight) == (width, height) else {
       throw FFmpegError(function: "avcodec_send_frame", code: cff_error_invalid_data())
     }
-    try unsafe picture.withFrame(pts: pts) { (frame) throws(FFmpegError) in
+    try unsafe picture.withFrame(pts: counts ? Int64(times.count) : pts) { (frame) throws(FFmpegError) in
       _ = try unsafe check("avcodec_send_frame", avcodec_send_frame(codec.pointer, frame))
     }
+    if counts { times.append(pts) }
     return try ready()
   }
 
-  /// Ends the segment.
   func finish() throws(FFmpegError) -> [CodedPicture] {
     try unsafe check("avcodec_send_frame", avcodec_send_frame(codec.pointer, nil))
     return try ready()
@@ -92,8 +126,14 @@ final class H264Encoder {
       defer { unsafe av_packet_unref(packet.pointer) }
       unsafe result.append(
         CodedPicture(
-          pts: packet.pointer.pointee.pts, dts: packet.pointer.pointee.dts,
+          pts: time(packet.pointer.pointee.pts), dts: time(packet.pointer.pointee.dts),
           isKey: cff_packet_is_key(packet.pointer) != 0, data: NALUnit.lengthPrefixed(NALUnit.split(packet.bytes))))
     }
+  }
+
+  /// Returns the time of a picture by its time in the encoder; -1 for one that it did not get, which the writer refuses.
+  private func time(_ coded: Int64) -> Int64 {
+    guard counts else { return coded }
+    return times.indices.contains(Int(coded)) ? times[Int(coded)] : -1
   }
 }

@@ -24,8 +24,11 @@ public enum Quality: String, Sendable, CaseIterable {
 /// All settings that decide the bytes of a segment besides its pictures. Each manifest has them.
 package struct EncoderSettings: Sendable {
   let quality: Quality
-  let codec = "libx264"
-  let preset = "superfast"
+  /// The coding of an archive; nil for segments as a worker makes them.
+  package let archive: ArchiveCoding?
+  var codec: String { archive?.codec ?? "libx264" }
+  var preset: String { archive?.preset ?? "superfast" }
+  var rateFactor: Double { archive?.rateFactor ?? quality.rateFactor }
   /// Maximum hold, in milliseconds.
   let maxHoldMs: Int64
   /// The length of a full segment, in milliseconds.
@@ -41,7 +44,17 @@ package struct EncoderSettings: Sendable {
     self.init(options)
   }
 
-  package init(_ options: EncodingOptions) {
+  /// The settings of an archive.
+  package init(_ archive: ArchiveCoding) {
+    var options = EncodingOptions()
+    options.segmentMs = ArchiveCoding.segmentMs
+    self.init(options, archive)
+  }
+
+  package init(_ options: EncodingOptions) { self.init(options, nil) }
+
+  private init(_ options: EncodingOptions, _ archive: ArchiveCoding?) {
+    self.archive = archive
     quality = options.quality
     maxHoldMs = options.maxHoldMs
     segmentMs = options.segmentMs
@@ -62,14 +75,16 @@ package struct EncoderSettings: Sendable {
   /// - no 8×8 transform: on text it costs bytes and likeness
   /// - motion by whole pixels: screens move so, and it saves a third of the CPU
   /// - quantisers of 10 to 51: x264 prepares tables for each whenever an encoder is opened
-  let parameters =
+  private static let ownParameters =
     "ref=1:weightp=0:qcomp=1:rc-lookahead=0:sync-lookahead=0:mbtree=0:scenecut=0:keyint=infinite:bframes=0:sliced-threads=0:8x8dct=0:subme=0:qpmin=10:qpmax=51"
+
+  var parameters: String { archive?.parameters ?? Self.ownParameters }
 
   /// The default length of a segment is not written.
   package var json: JSONValue {
     .object([
-      "quality": .string(quality.rawValue), "codec": .string(codec), "preset": .string(preset),
-      "rateFactor": .number("\(quality.rateFactor)"), "parameters": .string(parameters),
+      "quality": .string(archive == nil ? quality.rawValue : "archive"), "codec": .string(codec),
+      "preset": .string(preset), "rateFactor": .number("\(rateFactor)"), "parameters": .string(parameters),
       "maxHoldMs": .number(maxHoldMs),
       "background": .string(background.description), "rules": .number(rules), "libavcodec": .string(libavcodec),
     ]).setting(segmentMs == Timeline.defaultSegmentMs ? [:] : ["segmentMs": .number(segmentMs)])

@@ -12,6 +12,13 @@ package struct SegmentTouches: Sendable, Equatable {
     package let pointer: Int32
     package let x: Double
     package let y: Double
+
+    /// Returns the event of a longer segment that this one is a part of.
+    ///
+    /// - Parameter endMs: the event comes before it.
+    package func moved(byMs moveMs: Int64, before endMs: Int64) -> Event {
+      Event(offsetMs: min(offsetMs + moveMs, endMs - 1), kind: kind, pointer: pointer, x: x, y: y)
+    }
   }
 
   /// The size of the picture in the unit of the coordinates.

@@ -50,7 +50,7 @@ package struct SegmentWriter: ~Copyable {
   private let height: Int
   private var holds: [PlacedHold] = []
   /// Opened once another picture is known to follow, or at the end.
-  private var encoder: H264Encoder?
+  private var encoder: (any SegmentCoder)?
   private var coded: [CodedPicture] = []
   /// The frame on screen; nil if the next one is known to differ.
   private var shown: SourceFrame?
@@ -86,7 +86,7 @@ package struct SegmentWriter: ~Copyable {
     guard sampleStarts.map({ $0.first == 0 }) ?? true else {
       throw SegmentMismatch("a picture is not shown at its capture")
     }
-    let repeats = try shown.map { try $0.looksLike(frame) } ?? false
+    let repeats = try !settings.codesRepeats && shown.map { try $0.looksLike(frame) } ?? false
     if !repeats && !holds.isEmpty {
       let picture = try frame.picture()
       let encoder = try openEncoder()
@@ -106,11 +106,11 @@ package struct SegmentWriter: ~Copyable {
   }
 
   /// Returns the encoder, which is opened with the first picture.
-  private mutating func openEncoder() throws -> H264Encoder {
+  private mutating func openEncoder() throws -> any SegmentCoder {
     if let encoder { return encoder }
     guard let picture = try only?.picture() else { throw SegmentMismatch("it has no picture") }
     let watch = profile?.start(.encode)
-    let opened = try H264Encoder(width: picture.codedWidth, height: picture.codedHeight, settings: settings)
+    let opened = try settings.coder(width: picture.codedWidth, height: picture.codedHeight)
     coded += try opened.encode(picture, pts: 0)
     if let watch { encodingTime = encodingTime + watch.span }
     encoder = opened
@@ -148,13 +148,15 @@ package struct SegmentWriter: ~Copyable {
 
   /// Returns the samples: coded pictures and numbered repeats.
   private func video(_ key: KeyFrame) throws(SegmentMismatch) -> [Sample] {
-    let cadence = SampleCadence(for: holds.map(\.hold.holdMs), segmentMs: settings.segmentMs)
+    let cadence =
+      settings.codesRepeats
+      ? .asCaptured : SampleCadence(for: holds.map(\.hold.holdMs), segmentMs: settings.segmentMs)
     let samples = holds.flatMap { placed in
       (placed.sampleStarts ?? cadence.sampleStarts(of: placed.hold.holdMs)).enumerated().map { index, start in
         (start: placed.start + start, repeats: placed.repeats || index > 0)
       }
     }
-    let repeats = try SkipSliceWriter(after: key.parameterSets)
+    let repeats = settings.codesRepeats ? nil : try SkipSliceWriter(after: key.parameterSets)
     var rest = coded.dropFirst()
     // All repeats are equal but for their numbers.
     var repeated: [UInt8]?
@@ -165,9 +167,12 @@ package struct SegmentWriter: ~Copyable {
       if index == 0 {
         data = key.data
       } else {
-        data = sample.repeats ? repeated ?? repeats.picture(index) : rest.removeFirst().data
+        guard let own = sample.repeats ? repeated ?? repeats?.picture(index) : rest.popFirst()?.data else {
+          throw SegmentMismatch("a picture is shown and was not coded")
+        }
+        data = own
         if sample.repeats { repeated = data }
-        try repeats.renumber(&data, index)
+        try repeats?.renumber(&data, index)
       }
       video.append(Sample(duration: next - sample.start, data: data))
     }

@@ -103,10 +103,10 @@ import Synchronization
     try unsafe check("av_seek_frame", library.av_seek_frame(format, Int32(track), dts, AVSEEK_FLAG_BACKWARD))
   }
 
-  /// The `avcC` of a track; nil if there is no such track, or if it is not H.264.
+  /// The `avcC` or `av1C` of a track; nil if there is no such track, or if it is neither H.264 nor AV1.
   func configuration(of track: Int) -> [UInt8]? {
     guard (0..<trackCount).contains(track), case let parameters = unsafe parameters(of: track).pointee,
-      unsafe parameters.codec_id == AV_CODEC_ID_H264
+      unsafe [AV_CODEC_ID_H264, AV_CODEC_ID_AV1].contains(parameters.codec_id)
     else { return nil }
     return unsafe Array(UnsafeBufferPointer(start: parameters.extradata, count: Int(parameters.extradata_size)))
   }

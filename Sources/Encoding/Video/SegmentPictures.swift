@@ -90,7 +90,7 @@ package final class SegmentPictures {
   /// - Parameter name: names the file in errors.
   static func film(of file: any ByteSource, _ name: String) throws -> VideoPictures {
     let reader = try MP4Reader(file)
-    guard reader.parameterSets != nil else { throw BadSession(name, "no H.264 track first") }
+    guard reader.parameterSets != nil else { throw BadSession(name, "no H.264 or AV1 track first") }
     return try VideoPictures(reader, track: 0, limits: .published)
   }
 

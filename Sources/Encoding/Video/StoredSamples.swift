@@ -29,7 +29,7 @@ package struct StoredSamples {
     package var data: [UInt8]
   }
 
-  /// The `avcC` of the video; nil if it is not H.264.
+  /// The `avcC` or `av1C` of the video; nil if it is neither H.264 nor AV1.
   package let configuration: [UInt8]?
   /// The colours in the video's sample description; nil if it has none.
   package let colour: VideoColour?

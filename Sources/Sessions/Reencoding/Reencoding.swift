@@ -31,6 +31,12 @@ package final class Reencoding: Sendable {
   package struct Options: Sendable {
     /// nil for the one that all segments of the source state, or else balanced.
     package var quality: Quality?
+    /// Whether to make an archive of a session, instead of segments of that quality.
+    package var isArchive = false
+    /// The coding of the archive; nil for the one with the fewest bytes.
+    package var archiveCoding: ArchiveCoding?
+    /// The encoders that the choice is made from.
+    package var encoders = ArchiveCoding.Encoders.available
     /// The maximum side of a picture, in pixels; nil to keep its size.
     package var maxSide: Int?
     /// The texts to draw into the pictures; nil for none.
@@ -49,6 +55,8 @@ package final class Reencoding: Sendable {
   package let pieces: [Int]
   /// The number of their segments.
   package let owed: Int
+  /// A sentence on the coding of an archive, and the bytes to expect; nil for other segments.
+  package let notice: String?
   private let path: String
   private let source: any VideoSource
   private let directory: SessionDirectory
@@ -74,7 +82,12 @@ package final class Reencoding: Sendable {
     if options.overlay != nil { try Self.requireNoOverlay(in: source, path) }
     self.path = path
     self.options = options
-    settings = EncoderSettings(options.quality ?? source.quality ?? .balanced)
+    if let archive = source as? ArchiveSource {
+      let choice = try Self.choice(options, archive, path)
+      (settings, notice) = (EncoderSettings(choice.coding), choice.notice)
+    } else {
+      (settings, notice) = (EncoderSettings(options.quality ?? source.quality ?? .balanced), nil)
+    }
     let staging = try staging()
     publication = DirectoryStore(staging: staging, index: SessionViews())
     directory = SessionDirectory(output: staging.output, session: source.session)
@@ -103,7 +116,13 @@ package final class Reencoding: Sendable {
       throw BadSession(path, "no such file or directory", advice: "\(existing), or an MP4")
     }
     if isSession(path) {
-      return try SessionSource(SessionDirectory(at: path, decoders: options.decoders))
+      let directory = try SessionDirectory(at: path, decoders: options.decoders)
+      return try options.isArchive ? ArchiveSource(directory) : SessionSource(directory)
+    }
+    guard !options.isArchive else {
+      throw BadSession(
+        path, "no session: an archive is made of published segments",
+        advice: "run reencode with --quality balanced first, then make an archive of the session")
     }
     do {
       return try FilmSource(path, options, cancellation: cancellation)
@@ -113,6 +132,27 @@ package final class Reencoding: Sendable {
     } catch let failure as DiskError where [ENOENT, ENOTDIR, EACCES, ELOOP, ENXIO].contains(failure.code) {
       throw BadSession(path, "\(failure)", advice: advice)
     }
+  }
+
+  /// Chooses the coding of an archive.
+  private static func choice(
+    _ options: Options, _ source: ArchiveSource, _ path: String
+  ) throws(BadSession) -> (coding: ArchiveCoding, notice: String) {
+    let side = source.shortestSide(atMost: options.maxSide)
+    let choice = ArchiveCoding.choice(options.archiveCoding, shortestSide: side, options.encoders)
+    guard let (coding, reason) = choice else {
+      throw BadSession(
+        path,
+        options.encoders.hasAV1
+          ? "pictures of \(side) pixels a side, and SVT-AV1 takes no less than \(ArchiveCoding.smallestAV1Side)"
+          : "this libavcodec has no SVT-AV1, or cannot decode AV1",
+        advice: "use --archive-codec h264")
+    }
+    return (
+      coding,
+      "archive in \(coding.name)\(reason.map { ", because \($0)" } ?? ""): "
+        + "expect \(coding.expectedShare) of the bytes of --quality balanced"
+    )
   }
 
   /// - Throws: ``BadSession`` when pictures have an overlay, over which another one would be drawn.

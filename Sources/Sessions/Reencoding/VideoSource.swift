@@ -90,13 +90,7 @@ struct SessionSource: VideoSource {
     _ piece: Int, cancellation: Cancellation, _ body: ([SegmentOrder], any FilmPictures) throws -> Void
   ) throws {
     let (segment, json) = try directory.soundManifest(pieces[piece][0])
-    let coded = PixelSize(width: segment.codedWidth, height: segment.codedHeight)
-    if let limits = directory.reader.decoders?.limits, !coded.isWithin(limits) {
-      throw BadSession(
-        segment.file,
-        "pictures of \(coded.width)×\(coded.height) pixels, more than the limit of \(limits.pixels) in all",
-        advice: "encode its batch again with another --quality, or use --sandbox off for a trusted session")
-    }
+    try Self.require(segment, within: directory.reader.decoders?.limits)
     let bytes = try directory.video(of: segment)
     let starts = try SegmentSamples(of: segment, bytes: bytes, reader: directory.reader).video.reduce(into: [0]) {
       $0.append($0.last! + $1.duration)
@@ -104,24 +98,39 @@ struct SessionSource: VideoSource {
     let order = SegmentOrder(
       holds: try holds(segment, json, sampleStarts: starts.dropLast()), quarterTurns: 0, refused: [],
       original: (segment, json),
-      manifest: { staged in
-        let size = (staged.holds[0].capture.width, staged.holds[0].capture.height)
-        let source =
-          size == (segment.width, segment.height)
-          ? json : Self.resized(json, from: segment.size, to: PixelSize(width: size.0, height: size.1))
-        return source.setting([
-          "width": .number(staged.holds[0].capture.width), "height": .number(staged.holds[0].capture.height),
-          "codedWidth": .number(staged.codedWidth), "codedHeight": .number(staged.codedHeight),
-          "codec": .string(staged.codec), "bytes": .number(staged.size), "sha256": .string(staged.sha256),
-          "samples": .number(staged.samples),
-        ])
-      })
+      manifest: { Self.manifest(json, of: segment, for: $0) })
     try bytes.withUnsafeBytes { buffer in
       try directory.reader.withFilm(
         in: MemoryBytes(buffer), name: segment.file, track: 0, keyDTS: nil, limits: .published,
         cancellation: cancellation
       ) { try body([order], $0) }
     }
+  }
+
+  /// - Throws: ``BadSession`` for pictures that decoders refuse.
+  static func require(_ segment: PublishedSegment, within limits: Limits?) throws(BadSession) {
+    let coded = PixelSize(width: segment.codedWidth, height: segment.codedHeight)
+    guard let limits, !coded.isWithin(limits) else { return }
+    throw BadSession(
+      segment.file,
+      "pictures of \(coded.width)×\(coded.height) pixels, more than the limit of \(limits.pixels) in all",
+      advice: "encode its batch again with another --quality, or use --sandbox off for a trusted session")
+  }
+
+  /// Returns a manifest with the facts of a new video.
+  ///
+  /// - Parameter segment: with the size of the pictures that the manifest tells of.
+  static func manifest(_ json: JSONValue, of segment: PublishedSegment, for staged: StagedSegment) -> JSONValue {
+    let size = (staged.holds[0].capture.width, staged.holds[0].capture.height)
+    let source =
+      size == (segment.width, segment.height)
+      ? json : resized(json, from: segment.size, to: PixelSize(width: size.0, height: size.1))
+    return source.setting([
+      "width": .number(staged.holds[0].capture.width), "height": .number(staged.holds[0].capture.height),
+      "codedWidth": .number(staged.codedWidth), "codedHeight": .number(staged.codedHeight),
+      "codec": .string(staged.codec), "bytes": .number(staged.size), "sha256": .string(staged.sha256),
+      "samples": .number(staged.samples),
+    ])
   }
 
   /// Returns a manifest for pictures of another size: with other blocks, of which continued frames change none, and other masks.

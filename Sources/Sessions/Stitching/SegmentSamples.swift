@@ -41,7 +41,7 @@ extension SegmentSamples {
         Sample(duration: sample.duration, data: sample.data, isKey: sample.isKey && segment.isImported))
     }
     guard let sets = stored.configuration.flatMap({ ParameterSets(configuration: $0) }) else {
-      throw bad("no H.264 track first")
+      throw bad("no H.264 or AV1 track first")
     }
     self.init(parameterSets: sets, colour: stored.colour, video: tracks[0], timing: tracks[1])
     guard video.count == segment.samples, timing.count == segment.frames.count else { throw bad("samples are missing") }

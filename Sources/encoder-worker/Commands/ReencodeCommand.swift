@@ -5,12 +5,22 @@ import SegmentEncoder
 import Sessions
 import Synchronization
 
+/// A quality of segments, or an archive.
+enum ReencodingQuality: String, CaseIterable, ExpressibleByArgument {
+  case small, balanced, sharp, archive
+
+  /// The quality of segments; nil for an archive.
+  var segments: Quality? { Quality(rawValue: rawValue) }
+}
+
+extension ArchiveCoding: ExpressibleByArgument {}
+
 struct ReencodeCommand: ReportingCommand {
   static let configuration = CommandConfiguration(
     commandName: "reencode",
     abstract: "Encode a session again, smaller, with the same times; or import an MP4.",
     discussion: """
-      Times, holds, gaps and the timing track stay exactly as they are. SOURCE is a session, or an MP4 with H.264 or HEVC: the times of its pictures become captures. A second run continues a stopped one, and the result is the same bytes.
+      Times, holds, gaps and the timing track stay exactly as they are. SOURCE is a session, or an MP4 with H.264, HEVC or AV1: the times of its pictures become captures. A second run continues a stopped one, and the result is the same bytes.
       """)
 
   @Argument(
@@ -24,9 +34,15 @@ struct ReencodeCommand: ReportingCommand {
   @Option(
     name: .shortAndLong,
     help: .setting(
-      "small, balanced or sharp: fewer bytes, or more legible text.",
+      "small, balanced or sharp: fewer bytes, or more legible text. archive: few bytes, slowly, ten minutes a segment.",
       default: "that of the session, with --overlay or --max-side"))
-  var quality: Quality?
+  var quality: ReencodingQuality?
+
+  @Option(
+    help: .setting(
+      "Coding of an archive: av1, or h264 for players without AV1.",
+      default: "av1 if this system has an SVT-AV1 that was measured", valueName: "codec", example: "h264"))
+  var archiveCodec: ArchiveCoding?
 
   @Option(help: .setting("Maximum of the longer side in pixels, 16 to 8192.", valueName: "n"))
   var maxSide: Int?
@@ -51,6 +67,9 @@ struct ReencodeCommand: ReportingCommand {
   @OptionGroup var settings: SettingsOption
 
   func validate() throws {
+    if archiveCodec != nil, quality != .archive {
+      throw ValidationError("--archive-codec is for --quality archive")
+    }
     try requireSessionID(session)
     try require("--max-side", maxSide, in: 16...8_192)
     try require("--jobs", jobs, in: Jobs.range)
@@ -64,6 +83,10 @@ struct ReencodeCommand: ReportingCommand {
     let signals = try TerminationSignals()
     if Reencoding.isSession(source), session != nil || start != nil {
       say("encoder-worker: a published session has its own name and instants: --session and --start are for an MP4")
+      throw ExitCode.validationFailure
+    }
+    if DurableFile.exists(source), !Reencoding.isSession(source), options.isArchive {
+      say("encoder-worker: --quality archive is for a published session: reencode the MP4 to one first")
       throw ExitCode.validationFailure
     }
     if DurableFile.exists(source), !Reencoding.isSession(source), options.overlay?.parts.contains(.events) == true {
@@ -80,6 +103,7 @@ struct ReencodeCommand: ReportingCommand {
         staging = made
         return made
       }, cancellation: Cancellation { signals.wait(ms: 0) })
+    if let notice = work.notice { say("encoder-worker: \(notice)") }
     let done = Atomic<Int>(0)
     var progress = Progress()
     let runner = ParallelRunner(work.pieces)
@@ -107,7 +131,9 @@ struct ReencodeCommand: ReportingCommand {
 
   private func options() throws -> Reencoding.Options {
     var options = Reencoding.Options()
-    options.quality = quality
+    options.quality = quality?.segments
+    options.isArchive = quality == .archive
+    options.archiveCoding = archiveCodec
     options.maxSide = maxSide
     options.overlay = try texts.chosen()
     options.session = session.flatMap { SessionID($0) }

@@ -30,8 +30,10 @@ extension SegmentSamples {
       let tracks = try movie.all("trak")
       guard tracks.count == 2 else { throw SegmentMismatch("not two tracks") }
       let table = try tracks[0].table
-      let entry = try table.first("stsd").skipping(8).first("avc1").skipping(78)
-      guard let sets = ParameterSets(configuration: try entry.first("avcC").bytes) else {
+      let entries = try table.first("stsd").skipping(8)
+      let isAV1 = try !entries.all("av01").isEmpty
+      let entry = try entries.first(isAV1 ? "av01" : "avc1").skipping(78)
+      guard let sets = ParameterSets(configuration: try entry.first(isAV1 ? "av1C" : "avcC").bytes) else {
         throw SegmentMismatch("no parameter sets")
       }
       let colours = try entry.all("colr")

@@ -1,0 +1,26 @@
+// Pictures of an AV1 archive, coded again behind a key frame of their own. The pictures of AV1 can follow no other key frame than theirs.
+
+import ISOMedia
+
+package enum ArchiveRecoding {
+  /// Maximum number of pictures: some minutes of work.
+  package static let maximumPictures = 600
+
+  /// - Parameters:
+  ///   - count: the number of pictures; at least one, and ``maximumPictures`` at most.
+  ///   - picture: returns a picture; all are of one size. It is asked in order.
+  /// - Returns: a sample for each picture, the first one a key frame, and what a decoder needs before them.
+  package static func samples(
+    _ count: Int, picture: (Int) throws -> Picture
+  ) throws -> (samples: [[UInt8]], parameterSets: ParameterSets) {
+    let first = try picture(0)
+    let coder = try EncoderSettings(.av1).coder(width: first.codedWidth, height: first.codedHeight)
+    var coded = try coder.encode(first, pts: 0)
+    for index in 1..<max(1, count) { coded += try coder.encode(picture(index), pts: Int64(index)) }
+    coded += try coder.finish()
+    guard coded.map(\.pts) == Array(0..<Int64(count)), coded.map(\.isKey) == (0..<count).map({ $0 == 0 }) else {
+      throw SegmentMismatch("the encoder changed a time or added a key frame")
+    }
+    return (coded.map(\.data), coder.parameterSets)
+  }
+}
