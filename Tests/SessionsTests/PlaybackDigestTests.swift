@@ -3,6 +3,7 @@ import JSON
 import TestSupport
 import Testing
 
+@testable import Encoding
 @testable import FileSystem
 @testable import FrameBatches
 @testable import SegmentEncoder
