@@ -73,6 +73,16 @@ import Testing
     #expect(listed(many(PaintedMasks.maximumOfFrame + 1)) == [region(0, 0, 51, 6)])
   }
 
+  @Test func unionListsEachOnce() {
+    var union = PaintedMasks.Union()
+    for _ in 0..<2 { for x in 0..<PaintedMasks.maximumOfFrame { union.add(region(x, 0, 2, 1)) } }
+    #expect(union.masks.count == PaintedMasks.maximumOfFrame)
+    union.add(region(400, 7, 1, 1))
+    #expect(union.masks == [region(0, 0, 401, 8)])
+    union.add(region(0, 9, 1, 1))
+    #expect(union.masks == [region(0, 0, 401, 10)])
+  }
+
   @Test func numberOfAManifestHasALimit() {
     let frame = [region(1, 2, 3, 4), region(10, 20, 30, 40)]
     let few = Array(repeating: frame, count: PaintedMasks.maximumOfManifest / 2)

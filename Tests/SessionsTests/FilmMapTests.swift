@@ -232,6 +232,20 @@ import Testing
     #expect(marks.pointersMs == [1_000, 4_000, 4_050, 4_100, 8_000, 8_100, 21_000])
   }
 
+  /// A fact about every picture is said once, and again when it comes back.
+  @Test func noteThatLastsIsOneChapter() throws {
+    func frames(_ notes: [(Int64, String?)]) throws -> JSONValue {
+      let list = notes.map { #"{"timeMs":\#($0)\#($1.map { #","note":"\#($0)""# } ?? "")}"# }
+      return try JSONParser.parse(Array(#"{"frames":[\#(list.joined(separator: ","))]}"#.utf8))
+    }
+    var marks = SessionMarks()
+    // Manifests are read in any order.
+    marks.add(
+      try frames([(61_000, "HDR"), (62_000, "HDR"), (63_000, nil), (64_000, "HDR")]), of: .made(61_000, 65_000))
+    marks.add(try frames([(1_000, "HDR"), (2_000, "HDR")]), of: Self.segment)
+    #expect(marks.all.map(\.unixMs) == [1_000, 64_000])
+  }
+
   @Test func pagesAreChapters() throws {
     let marks = try Self.marks(#"{"pages":[[0,"https://a.example/one"],[2500,"Cart"]]}"#)
     #expect(

@@ -164,7 +164,129 @@ import Testing
     #expect(pages.count == SegmentMarks.maximumChapters && pages.count { $0.kind == .navigation } == 1)
   }
 
+  // MARK: - Notes that last
+
+  /// - Parameter notes: of each frame, one a second.
+  private func noted(_ fromMs: Int64, _ notes: [String?], press: Int64) throws -> Part {
+    let segment = PublishedSegment.made(
+      Self.start + fromMs, Self.start + fromMs + 1_000 * Int64(notes.count), batch: "\(fromMs)")
+    let frames = notes.enumerated().map { index, note in
+      let member = note.map { #","note":"\#($0)""# } ?? ""
+      return #"{"timeMs":\#(segment.startMs + 1_000 * Int64(index))\#(member)}"#
+    }
+    let manifest = """
+      {"frames":[\(frames.joined(separator: ","))],
+       "touches":{"width":64,"height":48,"events":[[\(press),"down",0,1,1]]}}
+      """
+    return (segment, SegmentMarks(try JSONParser.parse(Array(manifest.utf8)), of: segment))
+  }
+
+  private func titles(_ text: String) -> [String] {
+    ranges(text).compactMap { $0.firstMatch(of: #/X-TITLE="([^"]*)"/#).map { String($0.1) } }
+  }
+
+  @Test func noteOfEveryFrameIsThereOnce() throws {
+    let all = try (0..<3).map {
+      try noted(20_000 * Int64($0), Array(repeating: "HDR", count: 20), press: 19_000)
+    }
+    let text = try playlist(all)
+    #expect(titles(text) == ["HDR"] + Array(repeating: "press at 1, 1", count: 3))
+    #expect(try playlist(all, isReread: true) == text)
+  }
+
+  @Test func noteThatComesBackIsAnotherChapter() throws {
+    let all = try [
+      noted(0, ["a", "a", nil, "a", "b"], press: 0), noted(5_000, ["b", "a", nil], press: 0),
+      noted(8_000, [nil, "a"], press: 0), noted(10_000, [nil], press: 0), noted(11_000, ["a"], press: 0),
+    ]
+    let text = try playlist(all)
+    #expect(titles(text).filter { !$0.hasPrefix("press") } == ["a", "a", "b", "a", "a", "a"])
+    #expect(try playlist(all, isReread: true) == text)
+  }
+
+  /// The picture of the first frame was captured before the segment.
+  @Test func continuedNoteIsNoChapter() throws {
+    let segment = PublishedSegment.made(Self.start, Self.start + 3_000)
+    let frames = [(-9_000, "a"), (1_000, "b"), (2_000, "a")].map {
+      #"{"timeMs":\#(Self.start + $0.0),"note":"\#($0.1)"}"#
+    }
+    let json = try JSONParser.parse(Array(#"{"frames":[\#(frames.joined(separator: ","))]}"#.utf8))
+    let marks = SegmentMarks(json, of: segment)
+    #expect(marks.chapters(afterPressMs: nil, note: "a").map(\.title) == ["b", "a"])
+    #expect(marks.chapters(afterPressMs: nil).map(\.title) == ["b", "a"])
+  }
+
+  // MARK: - Hostile texts
+
+  @Test(arguments: ["-9223372036854775808", "9223372036854775807", "8796093022209", "-1", "x"])
+  func pressOutOfRangeIsNotRead(value: String) throws {
+    let parts = [try part(0, 5_000, presses: [100]), try part(5_000, 9_000, presses: [3_000])]
+    let text = try playlist([parts[0]])
+    let changed = text.replacing("# press \(Self.start + 100)", with: "# press \(value)")
+    #expect(changed != text)
+    var playlist = try #require(HLSPlaylist(of: session, continuing: Array(changed.utf8)))
+    playlist.append(entry(parts[1].segment, before: nil), parts[1].marks)
+    // No press is known before it.
+    #expect(titles(playlist.text).count { $0.hasPrefix("press") } == 2)
+  }
+
+  @Test func quoteWithACombiningMarkDoesNotEndTheString() throws {
+    let title = "a\"\u{301},X-EVIL=\"b\r\nc\u{2028}d\u{85}e\u{301}"
+    let text = [FilmChapter(kind: .note, unixMs: Self.start, title: title)].dateRanges()
+    #expect(text.hasSuffix(",X-TITLE=\"a'\u{301},X-EVIL='b  c d e\u{301}\"\n"))
+    #expect(text.utf8.count { $0 == UInt8(ascii: "\"") } == 8)
+    #expect(text.utf8.count { $0 == UInt8(ascii: "\n") } == 1)
+  }
+
+  @Test func layoutOfAnImpossibleSizeIsNotRead() throws {
+    let text = try playlist([part(0, 5_000)])
+    #expect(HLSPlaylist(of: session, continuing: Array(text.utf8)) != nil)
+    let changed = text.replacing("# fragment 100 ", with: "# fragment 9000000000000 ")
+    #expect(changed != text && HLSPlaylist(of: session, continuing: Array(changed.utf8)) == nil)
+  }
+
   // MARK: - In packages
+
+  /// A rebuilt playlist needs each manifest once.
+  @Test func rebuildReadsManifestsOnce() throws {
+    let package = try GrowingPackage()
+    let views = package.views()
+    for second in [0, 20, 40] { try package.publish(second..<second + 5, views) }
+    let directory = SessionDirectory(output: package.output, session: session)
+    let text = try directory.bytes(of: "hls/session.m3u8", limit: 1 << 20)
+    try FileManager.default.removeItem(atPath: directory.path + "/hls")
+    let manifests = try names(in: directory.path).filter { $0.hasPrefix("segment-") && $0.hasSuffix(".json") }
+    let update = ViewUpdate(
+      directory: directory, releasedMs: .max, temporary: package.output + "/part", nowMs: package.unixMs
+    ) { _, _ in
+      for name in manifests { try? FileManager.default.removeItem(atPath: directory.path + "/" + name) }
+    }
+    _ = try update.rebuild(.hls)
+    #expect(try directory.bytes(of: "hls/session.m3u8", limit: 1 << 20) == text)
+  }
+
+  /// A batch that comes again under another name finds the objects of a worker that died before it listed them.
+  @Test func chaptersOfAnAdoptedSegmentAreThoseOfTheStore() throws {
+    let package = try GrowingPackage()
+    let batch = try batch(0, presses: [2_000], in: package)
+    _ = try package.encoder(try package.store()).publish(batch)
+    let key = "output/walk/" + SegmentName.manifest(GrowingPackage.startMs)
+    let manifest = try JSONParser.parse(try #require(package.objects[key]))
+    // That worker wrote another place of the press.
+    let events = try JSONParser.parse(Array(#"[[2000,"down",0,7,7]]"#.utf8))
+    let touches = try #require(manifest.object?["touches"]).setting(["events": events])
+    let other = SegmentManifest.text(of: manifest.setting(["batch": .string("other"), "touches": touches]))
+    let videos = package.objects.keys.filter { $0.hasSuffix(".mp4") && !$0.contains("/hls/") }
+    let bytes = try videos.map { try #require(package.objects[$0]) }
+    let again = try GrowingPackage()
+    for (video, bytes) in zip(videos, bytes) { _ = try again.objects.put(video, .bytes(bytes), .video, when: .absent) }
+    _ = try again.objects.put(key, .bytes(other), .json, when: .absent)
+    let store = try again.store()
+    _ = try again.encoder(store).publish(batch)
+    #expect(store.flushPending(all: true).isEmpty)
+    let text = String(decoding: try #require(again.objects["output/walk/hls/session.m3u8"]), as: UTF8.self)
+    #expect(titles(text) == ["press at 7, 7"])
+  }
 
   /// Makes a batch of five seconds with presses.
   private func batch(_ second: Int, presses: [Int64], in package: GrowingPackage) throws -> String {

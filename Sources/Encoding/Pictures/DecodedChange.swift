@@ -4,7 +4,7 @@ import CPixels
 import FrameBatches
 
 /// A rectangle of a picture, in pixels.
-package struct PictureRegion: Sendable, Equatable {
+package struct PictureRegion: Sendable, Hashable {
   package let x: Int
   package let y: Int
   package let width: Int

@@ -29,6 +29,24 @@ package enum PaintedMasks {
     return masks.count == list.count ? masks : []
   }
 
+  /// Masks, each once. More than ``maximumOfFrame`` become one that contains them all.
+  package struct Union {
+    package private(set) var masks: [PictureRegion] = []
+    private var known: Set<PictureRegion> = []
+
+    package init() {}
+
+    package mutating func add(_ mask: PictureRegion) {
+      if known.contains(mask) { return }
+      masks.append(mask)
+      if known.count < PaintedMasks.maximumOfFrame {
+        known.insert(mask)
+      } else {
+        masks = PaintedMasks.contained(masks)
+      }
+    }
+  }
+
   /// Returns the bounds of all masks, if there are any.
   static func contained(_ masks: [PictureRegion]) -> [PictureRegion] {
     guard masks.count > 1, let left = masks.map(\.x).min(), let top = masks.map(\.y).min(),
@@ -47,15 +65,12 @@ extension FrameComposition {
   ///   - shown: of the picture as it is published.
   func paintedMasks(of size: PixelSize, as shown: PixelSize) -> [PictureRegion] {
     guard hidesAnything else { return [] }
-    var found: [PictureRegion] = []
+    var found = PaintedMasks.Union()
     for part in hiddenParts(of: size) where !part.x.isEmpty && !part.y.isEmpty {
       let region = PictureRegion(x: part.x.lowerBound, y: part.y.lowerBound, width: part.x.count, height: part.y.count)
-      let scaled = region.scaled(from: size, to: shown)
-      // Looking for equal ones takes a bounded time.
-      if found.count <= PaintedMasks.maximumOfFrame, found.contains(scaled) { continue }
-      found.append(scaled)
+      found.add(region.scaled(from: size, to: shown))
     }
-    return found.count > PaintedMasks.maximumOfFrame ? PaintedMasks.contained(found) : found
+    return found.masks
   }
 
   private typealias Part = (x: Range<Int>, y: Range<Int>)

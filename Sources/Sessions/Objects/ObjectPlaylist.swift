@@ -10,7 +10,22 @@ struct KnownSegment {
   let segment: PublishedSegment
   /// The file of its video, if it has one.
   let video: String?
-  let marks: SegmentMarks
+  /// nil to read its manifest.
+  let marks: SegmentMarks?
+
+  /// - Parameter manifest: of this worker. The one in the store, and the video there, may be those of another worker.
+  init(_ placed: PlacedSegment, staged manifest: SegmentManifest) {
+    segment = placed.segment
+    video = placed.segment.sha256 == manifest.segment.sha256 ? manifest.staged.video.path : nil
+    marks = placed.isAdopted ? nil : SegmentMarks(manifest.json, of: placed.segment)
+  }
+}
+
+/// A segment in an object store, with its manifest.
+struct PlacedSegment {
+  let segment: PublishedSegment
+  /// Whether the manifest there is another one than that of this worker.
+  let isAdopted: Bool
 }
 
 struct ObjectPlaylist {
@@ -88,9 +103,9 @@ struct ObjectPlaylist {
     var segments: [PublishedSegment] = []
     var marks: [Int64: SegmentMarks] = [:]
     for start in starts {
-      if let own = known[start] {
+      if let own = known[start], let ownMarks = own.marks {
         segments.append(own.segment)
-        marks[start] = own.marks
+        marks[start] = ownMarks
       } else {
         let (segment, json) = try session.manifest(start)
         segments.append(segment)

@@ -19,7 +19,7 @@ struct ObjectPublication: Publication {
     let planned = manifests.map(\.segment)
     let digest = planned[0].batchDigest
     // Placed objects do not change. After a lost race for the index they are not checked again, unless the session was deleted.
-    var placed: [PublishedSegment]?
+    var placed: [PlacedSegment]?
     var generation = head.generation
     var attempt = 0
     // First use the index that `prepare` read: if the session has changed since, nothing is published.
@@ -35,7 +35,7 @@ struct ObjectPublication: Publication {
       let others = near.filter { $0.batchDigest != digest }
       for segment in planned { try segment.requireNoConflict(with: others) }
       try cancellation.check()
-      let own: [PublishedSegment]
+      let own: [PlacedSegment]
       do {
         own = try placed ?? store.place(manifests, in: session)
         placed = own
@@ -47,18 +47,14 @@ struct ObjectPublication: Publication {
       let end = batch.end
       if end != nil { try store.requestFinalEnd(of: session.id, after: batch.name) }
       if end == nil { try store.openSessions?.note(session.id) }
-      if let next = try session.publish(own, after: before, end: end) {
+      if let next = try session.publish(own.map(\.segment), after: before, end: end) {
         let receipt = Receipt(
-          own, of: batch, refused: manifests.flatMap(\.refused), duplicate: false,
+          own.map(\.segment), of: batch, refused: manifests.flatMap(\.refused), duplicate: false,
           warnings: batch.warnings + SegmentManifest.notes(in: manifests))
         return PublishedBatch(receipt) {
           try session.removingObjectsIfDeleted {
             try store.updateViews(of: session, after: next)
-            let known = zip(own, manifests).lazy.map { segment, manifest in
-              KnownSegment(
-                segment: segment, video: manifest.staged.video.path,
-                marks: SegmentMarks(manifest.json, of: segment))
-            }
+            let known = zip(own, manifests).lazy.map { KnownSegment($0, staged: $1) }
             try store.updatePlaylist(of: session, with: known)
           }
           return []

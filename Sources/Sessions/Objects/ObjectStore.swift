@@ -195,9 +195,9 @@ package final class ObjectStore: WorkerStore, DeferringStore {
 
   /// Creates the missing objects: all videos, then all manifests.
   ///
-  /// - Returns: the segments in the store; segments of a dead worker with other settings are adopted.
+  /// - Returns: for each manifest the segment in the store; segments of a dead worker with other settings are adopted.
   /// - Throws: ``SegmentWriteConflict``.
-  func place(_ manifests: [SegmentManifest], in session: ObjectSession) throws -> [PublishedSegment] {
+  func place(_ manifests: [SegmentManifest], in session: ObjectSession) throws -> [PlacedSegment] {
     var segments = manifests.map(\.segment)
     var isAdopted = Set<Int>()
     func adopt(_ index: Int, if isUsable: (PublishedSegment) -> Bool) -> Bool {
@@ -226,7 +226,7 @@ package final class ObjectStore: WorkerStore, DeferringStore {
         adopt(index) { $0.sha256 == own.sha256 }
       }
     }
-    return segments
+    return segments.enumerated().map { PlacedSegment(segment: $1, isAdopted: isAdopted.contains($0)) }
   }
 
   /// Writes an object unless there is one.

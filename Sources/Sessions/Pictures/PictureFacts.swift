@@ -24,7 +24,7 @@ struct PictureFacts {
   let eventsLeftOut: Int
   /// Where it differs from the picture before, in pixels of the capture; nil if that is unknown.
   let regions: [PictureRegion]?
-  /// The parts that masks cover, in pixels of the capture.
+  /// The parts that masks cover at some time while it is on screen, in pixels of the capture.
   let masks: [PictureRegion]
 
   struct Event {
@@ -123,8 +123,12 @@ struct PictureFactsReader {
     let frame = frames.indices.contains(picture.frame) ? frames[picture.frame].object : nil
     var events: [PictureFacts.Event] = []
     var leftOut = 0
+    var masks = PaintedMasks.Union()
+    for mask in PaintedMasks.read(frame, of: picture.size) { masks.add(mask) }
     for number in segments[picture.segment...].prefix(while: { $0.startMs < picture.shownMs.upperBound }).indices {
       try progress()
+      // Equal pictures behind it may have other masks.
+      try addMasks(of: number, in: picture, to: &masks)
       guard let touches = try manifest(number).touches else { continue }
       for event in touches.events where event.kind != .move {
         guard picture.shownMs.contains(segments[number].startMs + event.offsetMs),
@@ -136,7 +140,19 @@ struct PictureFactsReader {
     return PictureFacts(
       session: directory.session, picture: picture, size: size, source: frame?["source"]?.string ?? "",
       note: frame?["note"]?.string, events: events, eventsLeftOut: leftOut, regions: difference?.regions,
-      masks: PaintedMasks.read(frame, of: picture.size))
+      masks: masks.masks)
+  }
+
+  /// Adds the masks of the frames of a segment that come on screen during a picture's time.
+  private mutating func addMasks(
+    of number: Int, in picture: CapturedPicture, to masks: inout PaintedMasks.Union
+  ) throws {
+    let segment = segments[number]
+    guard PixelSize(width: segment.width, height: segment.height) == picture.size else { return }
+    for (frame, startMs) in zip(try manifest(number).frames, segment.startsOfFrames)
+    where picture.shownMs.contains(segment.startMs + startMs) {
+      for mask in PaintedMasks.read(frame.object, of: picture.size) { masks.add(mask) }
+    }
   }
 
   private mutating func manifest(_ number: Int) throws -> (frames: [JSONValue], touches: SegmentTouches?) {

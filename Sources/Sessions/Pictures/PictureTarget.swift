@@ -19,13 +19,13 @@ package enum PictureTarget: Sendable, Equatable {
     self = name.hasSuffix(".zip") ? .zip : name.hasSuffix(".jsonl") ? .lines : .directory
   }
 
-  /// - Parameter output: of the session.
+  /// - Parameter output: of the session. The target must lie outside of it.
   /// - Throws: ``BadTarget``, ``DiskError``.
-  func open(_ path: String, in output: String) throws -> any PictureSink {
+  func open(_ path: String, outside output: String) throws -> any PictureSink {
     switch self {
-    case .directory: try PictureFolder(path, in: output)
-    case .zip: try PictureZip(path, in: output)
-    case .lines: try PictureLines(path, in: output)
+    case .directory: try PictureFolder(path, outside: output)
+    case .zip: try PictureZip(path, outside: output)
+    case .lines: try PictureLines(path, outside: output)
     }
   }
 }
@@ -57,9 +57,9 @@ private struct PictureFile {
   private let file: OutputFile
   private(set) var size = 0
 
-  init(_ path: String, in output: String) throws {
+  init(_ path: String, outside output: String) throws {
     target = try Stitching.file(path)
-    try Stitching.requirePlace(of: target, besideSessionsIn: output)
+    try Stitching.requirePlace(of: target, outside: output)
     file = try OutputFile(unnamedIn: DurableFile.parentDirectory(of: target))
   }
 
@@ -76,7 +76,7 @@ private final class PictureLines: PictureSink {
   private var file: PictureFile
   var target: String { file.target }
 
-  init(_ path: String, in output: String) throws { file = try PictureFile(path, in: output) }
+  init(_ path: String, outside output: String) throws { file = try PictureFile(path, outside: output) }
 
   func add(_ name: String, _ image: [UInt8], as format: ImageFormat, _ facts: [String: JSONValue]) throws {
     let kind = format == .png ? "png" : "jpeg"
@@ -102,8 +102,8 @@ private final class PictureZip: PictureSink {
   private var lines: [UInt8] = []
   var target: String { sink.file.target }
 
-  init(_ path: String, in output: String) throws {
-    let sink = Sink(try PictureFile(path, in: output))
+  init(_ path: String, outside output: String) throws {
+    let sink = Sink(try PictureFile(path, outside: output))
     self.sink = sink
     zip = try ZipOutput { try sink.file.append($0) }
   }
@@ -131,10 +131,11 @@ private final class PictureFolder: PictureSink {
   private var names: [String] = []
   private var isFinished = false
 
-  init(_ path: String, in output: String) throws {
+  init(_ path: String, outside output: String) throws {
     target = try Stitching.newDirectory(path)
-    try Stitching.requirePlace(of: target, besideSessionsIn: output)
+    try Stitching.requirePlace(of: target, outside: output)
     temporary = target + ".part"
+    try Stitching.requirePlace(of: temporary, outside: output)
     if mkdir(temporary, 0o755) != 0, errno != EEXIST { throw DiskError("mkdir", temporary) }
     directory = try Directory(opening: temporary, followingLinks: false)
     guard try directory.lock() else {
@@ -212,30 +213,19 @@ extension Stitching {
     return target
   }
 
-  /// Refuses a target in a session, among the files of workers, or where a removal would take it along. Beside the sessions it may lie:
-  /// no command takes a file there, or a directory without segments, for a session.
+  /// Refuses a target in the output of its session: `delete` would leave the pictures there.
   ///
-  /// - Parameter output: of the session, without links.
-  /// - Throws: ``BadTarget``, ``DiskError``.
-  fileprivate static func requirePlace(of target: String, besideSessionsIn output: String) throws {
+  /// - Parameter output: without links.
+  /// - Throws: ``BadTarget``.
+  fileprivate static func requirePlace(of target: String, outside output: String) throws {
+    // Another session may lie there.
     try SessionDirectory.requireOutside(DurableFile.parentDirectory(of: target))
     let parent = DurableFile.resolved(DurableFile.parentDirectory(of: target))
     let place = (parent == "/" ? "" : parent) + "/" + lastComponent(of: target)
-    let root = output == "/" ? output : output + "/"
-    guard place.hasPrefix(root) else { return }
-    let name = String(place.dropFirst(root.count).prefix { $0 != "/" })
-    func refusal(_ cause: String) -> BadTarget {
-      BadTarget(path: target, cause: cause, advice: "name another place")
-    }
-    if name.hasPrefix(".") { throw refusal("workers keep their own files in \(root)\(name)") }
-    guard let session = SessionID(name) else { return }
-    if try SessionTombstones(output: output).tombstone(of: session) != nil {
-      throw refusal("\(root)\(name) is the place of a deleted session, and would be removed with it")
-    }
-    guard place != root + name || DurableFile.isReachableDirectory(place) else { return }
-    guard try SessionDirectory(output: output, session: session).publishedStarts().isEmpty else {
-      throw refusal("\(root)\(name) is a published session")
-    }
+    guard place == output || place.hasPrefix(output == "/" ? output : output + "/") else { return }
+    throw BadTarget(
+      path: target, cause: "it lies in the output of the session, \(output), and delete would leave the pictures there",
+      advice: "name a path outside of \(output)")
   }
 
   static func isTaken(_ target: String) -> BadTarget {

@@ -66,7 +66,7 @@ package struct SessionPictures {
   ) throws -> WrittenPictures {
     let directory = try SessionDirectory(at: path, decoders: decoders)
     let output = DurableFile.parentDirectory(of: directory.path)
-    let sink = try PictureTarget(ofName: target).open(target, in: output)
+    let sink = try PictureTarget(ofName: target).open(target, outside: output)
     let part = try directory.segments(of: clip)
     var found = CapturedPicture.all(of: part)
     if choice.needsChanges {

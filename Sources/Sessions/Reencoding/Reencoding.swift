@@ -171,8 +171,18 @@ package final class Reencoding: Sendable {
       throw BadSession(
         directory.path + "/" + SegmentName.manifest(start),
         "published there already, with other settings or from another source",
-        advice: isOther && !Self.isSession(path) ? try adviceOnParts() : "name another output directory")
+        advice: isOther && !Self.isSession(path) ? try adviceOnParts() : adviceOnSettings(manifest))
     }
+  }
+
+  /// Without `--quality` it is that of the source, which has changed if segments of another quality have come.
+  private func adviceOnSettings(_ manifest: JSONValue) -> String {
+    let other = "name another output directory"
+    guard options.quality == nil,
+      let there = manifest.object?["encoder"]?.object?["quality"]?.string.flatMap(Quality.init(rawValue:)),
+      settings.json.object?["quality"]?.string != there.rawValue
+    else { return other }
+    return "give --quality \(there.rawValue), which the segments there have, or \(other)"
   }
 
   /// Returns the remedy for an MP4 where another one has been published: it may be the next part of a recording.

@@ -51,6 +51,8 @@ public final class SessionPlayback: Sendable {
     /// The number of pointer events, which pages read from the manifest.
     let touches: Int
     let marks: SegmentMarks
+    /// The digest of the manifest.
+    let identity: String
   }
 
   /// - Parameters:
@@ -83,7 +85,8 @@ public final class SessionPlayback: Sendable {
     playlist = Array(Self.playlist(of: session, parts, marks, playable) { HLSPlaylist.Entry($0) }.utf8)
     refused = entries.reduce(0) { $0 + $1.refusedCount }
     timeline = Self.timeline(session, entries, parts, media, problems, hasEnded: hasEnded)
-    digest = Digest.of(timeline)
+    // Equal videos may have other notes, pages, presses and masks.
+    digest = Digest.of(timeline + Array(entries.map(\.identity).joined(separator: "\n").utf8))
   }
 
   /// The numbers of refused frames and of `problems`, as JSON.
@@ -252,6 +255,6 @@ extension SessionPlayback.Entry {
       refused: list("refused") { ["source": text($0["source"]), "reason": text($0["reason"])] },
       refusedCount: json.object?["refused"]?.array?.count ?? 0,
       touches: json.object?["touches"]?.object?["events"]?.array?.count ?? 0,
-      marks: SegmentMarks(json, of: segment))
+      marks: SegmentMarks(json, of: segment), identity: json.object?["manifestSha256"]?.string ?? "")
   }
 }

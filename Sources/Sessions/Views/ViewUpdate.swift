@@ -14,6 +14,8 @@ struct ViewUpdate {
   let nowMs: Int64
   /// Whether live playlists are made as windows, because first segments will be removed.
   var isWindow = false
+  /// The chapters of segments by their starts, as far as their manifests have been read.
+  var marks: [Int64: SegmentMarks] = [:]
   /// Called between files; throws if the worker has to stop.
   let progress: (_ done: Int, _ total: Int) throws -> Void
 
@@ -77,14 +79,20 @@ struct ViewUpdate {
     let entries = try Directory(opening: directory.path, followingLinks: false).entries()
     let retention = try directory.retention()
     let listed = entries.compactMap { SegmentName.start(ofManifest: $0.name) }.filter { retention?.removes($0) != true }
-    let segments = try listed.sorted().map(directory.segment)
+    let views = try ViewList.all.filter { try wanted.contains($0.kind) || $0.isPresent(in: directory, entries) }
+    var update = self
+    let segments = try listed.sorted().map { start in
+      let (segment, json) = try directory.manifest(start)
+      if views.contains(where: { $0.kind == .hls }) { update.marks[start] = SegmentMarks(json, of: segment) }
+      return segment
+    }
     guard !segments.isEmpty else {
       for view in ViewList.all { try view.remove(from: directory, entries) }
       return (ViewOutcome(), nil)
     }
     var (outcome, kinds) = (ViewOutcome(), ViewKinds())
-    for view in ViewList.all where try wanted.contains(view.kind) || view.isPresent(in: directory, entries) {
-      let made = try view.rebuild(self, from: segments, entries)
+    for view in views {
+      let made = try view.rebuild(update, from: segments, entries)
       outcome.warnings += made.warnings
       outcome.heldBack = made.heldBack ?? outcome.heldBack
       kinds.insert(view.kind)

@@ -91,6 +91,18 @@ import Testing
     #expect(session.manifests.flatMap(\.frames).map(\.changedBlocks) == [nil, 0, 0, 0])
   }
 
+  /// An equal picture that is left out may have other masks while the one before stays.
+  @Test func lineHasTheMasksOfItsWholeHold() throws {
+    let file = #""file":"black.png""#
+    let session = try session([
+      file, #"\#(file),"masks":[\#(mask(1, 2, 3, 4))]"#,
+      #"\#(file),"masks":[\#(mask(1, 2, 3, 4)),\#(mask(5, 6, 7, 8))]"#,
+    ])
+    let wanted = [Mask(x: 1, y: 2, width: 3, height: 4), Mask(x: 5, y: 6, width: 7, height: 8)]
+    #expect(try pictures(session.path, to: "changed", ["--changed-only"]).map(\.masks) == [wanted])
+    #expect(try pictures(session.path, to: "all").map(\.masks) == [nil, [wanted[0]], wanted])
+  }
+
   @Test func masksOfLayersAreThere() throws {
     let layer = #"{"file":"black.png","x":30,"y":-10,"width":20,"height":15,"masks":[\#(mask(2, 3, 50, 10))]}"#
     let frame = #""width":40,"height":30,"layers":[\#(layer)],"masks":[\#(mask(0, 0, 5, 5))]"#

@@ -74,31 +74,52 @@ import Testing
     #expect(try names(in: scratch.path("full")) == ["note"])
   }
 
-  /// Pictures may lie beside sessions: no command takes them for one.
-  @Test func targetBesideSessionsIsWritten() throws {
+  /// `delete` removes a session, and no pictures beside it.
+  @Test func targetInTheOutputOfTheSessionIsRefused() throws {
     let session = try EncoderWorker.encode(Fixture("single-frame"), into: scratch)
     _ = try scratch.directory("output/own")
+    _ = try scratch.directory("output-2")
     try FileManager.default.createSymbolicLink(
       atPath: scratch.path("link"), withDestinationPath: scratch.path("output"))
-    for target in ["output/pictures", "output/own/pictures", "link/more", "output/p.jsonl"] {
-      #expect(try pictures(session.path, to: target).count == 1)
+    let before = try names(in: scratch.path("output"))
+    for target in [
+      "output/pictures", "output/p.zip", "output/p.jsonl", "output/own/pictures", "link/pictures", "output/own",
+    ] {
+      let result = try EncoderWorker.run("pictures", session.path, "--to", scratch.path(target))
+      #expect(result.status == 64 && result.errors.contains("in the output of the session"), "\(result.errors)")
     }
-    #expect(try EncoderWorker.run("pictures", session.path, "--to", scratch.path("output/p.zip")).status == 0)
-    // An empty directory, and paths from the working directory.
-    _ = try scratch.directory("output/empty")
-    let output = URL(fileURLWithPath: scratch.path("output"))
-    for target in ["empty", "new", "./new.zip"] {
-      let words = ["pictures", "single-frame", "--to", target]
-      let result = try Tool.run(EncoderWorker.path, words, in: output, verifying: false)
-      #expect(result.status == 0, "\(result.errors)")
-    }
+    // A path from the working directory.
+    let words = ["pictures", "output/single-frame", "--to", "output/pictures"]
+    #expect(try Tool.run(EncoderWorker.path, words, in: scratch.url, verifying: false).status == 64)
+    #expect(try names(in: scratch.path("output")) == before && names(in: scratch.path("output/own")) == [])
+    #expect(try pictures(session.path, to: "output-2/pictures").count == 1)
+  }
+
+  /// An output may have files of the operator: they are no sessions.
+  @Test func plainFilesBesideSessionsAreTolerated() throws {
+    _ = try EncoderWorker.encode(Fixture("single-frame"), into: scratch)
+    _ = try scratch.directory("output/own")
+    try scratch.file("output/own/p.jpg", [1])
+    try scratch.file("output/p.jsonl", [1])
     let verified = try EncoderWorker.run("verify", scratch.path("output"), "--json")
     #expect(verified.status == 0 && verified.text.contains("single-frame"), "\(verified.text)")
     #expect(verified.text.split(separator: "\n").count == 1)
     let server = try RunningServer(["serve", scratch.path("output")])
     let list = String(decoding: try server.get("/sessions.json").body, as: UTF8.self)
-    #expect(list.contains("\"single-frame\"") && !list.contains("\"pictures\"") && !list.contains("\"own\""))
+    #expect(list.contains("\"single-frame\"") && !list.contains("\"own\""))
     #expect(server.stop() == 0)
+  }
+
+  /// Pictures are written beside their directory first, and that place may be the output.
+  @Test func temporaryDirectoryIsNotTheOutput() throws {
+    let session = try EncoderWorker.encode(Fixture("single-frame"), into: scratch)
+    try FileManager.default.moveItem(atPath: scratch.path("output"), toPath: scratch.path("pictures.part"))
+    let before = try names(in: scratch.path("pictures.part"))
+    let path = scratch.path("pictures.part/single-frame")
+    let result = try EncoderWorker.run("pictures", path, "--to", scratch.path("pictures"))
+    #expect(result.status == 64 && result.errors.contains("in the output of the session"), "\(result.errors)")
+    #expect(try names(in: scratch.path("pictures.part")) == before)
+    _ = session
   }
 
   @Test func targetInASessionOrAmongFilesOfWorkersIsRefused() throws {
@@ -112,9 +133,9 @@ import Testing
     let before = try names(in: scratch.path("output"))
     for (target, message) in [
       ("output/single-frame/pictures", "published session"), ("output/single-frame/p.zip", "published session"),
-      ("output/single-frame/sub/p.jsonl", "published session"), ("output/gap/pictures", "published session"),
-      ("output/gap/p.zip", "published session"), ("output/.deleted/p.zip", "workers keep their own files"),
-      ("output/.p", "workers keep their own files"), ("output/jittered", "a deleted session"),
+      ("output/single-frame/sub/p.jsonl", "published session"), ("output/gap/pictures", "output of the session"),
+      ("output/gap/p.zip", "output of the session"), ("output/.deleted/p.zip", "output of the session"),
+      ("output/.p", "output of the session"), ("output/jittered", "output of the session"),
     ] {
       let result = try EncoderWorker.run("pictures", session.path, "--to", scratch.path(target))
       #expect(result.status == 64 && result.errors.contains(message), "\(target): \(result.errors)")

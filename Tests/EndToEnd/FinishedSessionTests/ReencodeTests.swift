@@ -108,6 +108,23 @@ import Testing
     }
   }
 
+  /// A session whose quality is not one any more has another default: the message names the one that was used.
+  @Test func qualityThatWasUsedIsNamed() throws {
+    let start: Int64 = 1_767_859_512_340
+    let words = ["reencode", scratch.path("output/s"), "--output", scratch.path("again"), "--overlay", "name"]
+    for (number, quality) in ["sharp", "small"].enumerated() {
+      let folder = try NumberedFolder("s@\(number)", in: scratch)
+      try folder.add("\(start + 1_000 * Int64(number)).png", number)
+      let encoded = try EncoderWorker.run(
+        "encode", folder.path, "--output", scratch.path("output"), "--session", "s", "--quality", quality)
+      try #require(encoded.status == 0, "\(encoded.errors)")
+      let result = try Tool.run(EncoderWorker.path, words)
+      #expect(result.status == (number == 0 ? 0 : 65), "\(result.errors)")
+      #expect(result.errors.contains("give --quality sharp") == (number == 1), "\(result.errors)")
+    }
+    #expect(try Tool.run(EncoderWorker.path, words + ["--quality", "sharp"]).status == 0)
+  }
+
   @Test(arguments: [("rotation", 100), ("odd-size", 64), ("exact-1fps", 5_000)])
   func maxSideLimitsBothSides(fixture: String, side: Int) throws {
     let session = try EncoderWorker.encode(Fixture(fixture), into: scratch)

@@ -57,21 +57,32 @@ package struct SessionMarks: Sendable, Equatable {
   /// Maximum bytes of a chapter's title, without its instant.
   private static let titleBytes = 200
 
-  /// Of notes and of pages; in any order.
-  private(set) var chapters: [FilmChapter] = []
+  /// In any order.
+  private var pages: [FilmChapter] = []
+  /// Where the note of frames begins, changes or ends, and the note of the first frame of each segment; in any order.
+  private var notes: [NoteChange] = []
   /// The instants of pointer events in unix milliseconds, with the place of those that press; in any order.
   private var pointers: [(unixMs: Int64, place: String?)] = []
+
+  /// A frame whose note is another than that of the frame before.
+  private struct NoteChange: Equatable {
+    let unixMs: Int64
+    /// nil for no note.
+    let title: String?
+    /// Whether its picture was captured in the segment.
+    let isCaptured: Bool
+  }
 
   package init() {}
 
   init(of manifest: SegmentManifest) { add(manifest.json, of: manifest.segment) }
 
   init(_ all: [SessionMarks]) {
-    (chapters, pointers) = (all.flatMap(\.chapters), all.flatMap(\.pointers))
+    (pages, notes, pointers) = (all.flatMap(\.pages), all.flatMap(\.notes), all.flatMap(\.pointers))
   }
 
   package static func == (left: SessionMarks, right: SessionMarks) -> Bool {
-    left.chapters == right.chapters && left.pointers.elementsEqual(right.pointers, by: ==)
+    left.pages == right.pages && left.notes == right.notes && left.pointers.elementsEqual(right.pointers, by: ==)
   }
 
   /// The instants of pointer events, in order.
@@ -81,14 +92,9 @@ package struct SessionMarks: Sendable, Equatable {
   ///
   /// - Parameter json: its manifest.
   mutating func add(_ json: JSONValue, of segment: PublishedSegment) {
-    for frame in json.object?["frames"]?.array ?? [] {
-      guard let note = frame.object?["note"]?.string, let timeMs = frame.object?["timeMs"]?.integer,
-        timeMs >= segment.startMs, timeMs < segment.endMs
-      else { continue }
-      chapters.append(FilmChapter(kind: .note, unixMs: timeMs, title: Self.title(note)))
-    }
+    addNotes(of: json.object?["frames"]?.array ?? [], in: segment)
     if let pages = json.object?[SegmentPages.key].flatMap({ try? SegmentPages.read($0, of: segment) }) {
-      chapters += pages.map { FilmChapter(kind: .navigation, unixMs: $0.unixMs, title: Self.title($0.name)) }
+      self.pages += pages.map { FilmChapter(kind: .navigation, unixMs: $0.unixMs, title: Self.title($0.name)) }
     }
     guard let touches = json.object?["touches"],
       let events = try? SegmentTouches(touches, durationMs: segment.endMs - segment.startMs).events
@@ -97,6 +103,44 @@ package struct SessionMarks: Sendable, Equatable {
       let place = event.kind == .down ? "press at \(Self.number(event.x)), \(Self.number(event.y))" : nil
       pointers.append((segment.startMs + event.offsetMs, place))
     }
+  }
+
+  private mutating func addNotes(of frames: [JSONValue], in segment: PublishedSegment) {
+    var shown: String?
+    for (index, frame) in frames.enumerated() {
+      let title = frame.object?["note"]?.string.map(Self.title).flatMap { $0.isEmpty ? nil : $0 }
+      if index > 0, title == shown { continue }
+      shown = title
+      let timeMs = frame.object?["timeMs"]?.integer ?? segment.startMs
+      notes.append(
+        NoteChange(
+          unixMs: min(max(timeMs, segment.startMs), segment.endMs), title: title,
+          isCaptured: timeMs >= segment.startMs && timeMs < segment.endMs))
+    }
+  }
+
+  /// Pages and notes. A note that the frame before has, too, is no other chapter.
+  var chapters: [FilmChapter] {
+    var shown: String?
+    return pages
+      + orderedNotes.compactMap { note in
+        defer { shown = note.title }
+        guard let title = note.title, note.isCaptured, title != shown else { return nil }
+        return FilmChapter(kind: .note, unixMs: note.unixMs, title: title)
+      }
+  }
+
+  private var orderedNotes: [NoteChange] {
+    notes.enumerated().sorted { ($0.element.unixMs, $0.offset) < ($1.element.unixMs, $1.offset) }.map(\.element)
+  }
+
+  /// The note with which the first frame begins, and the note of the last frame.
+  var outerNotes: (first: FilmChapter?, last: String?) {
+    let ordered = orderedNotes
+    let first = ordered.first.flatMap { note in
+      note.isCaptured ? note.title.map { FilmChapter(kind: .note, unixMs: note.unixMs, title: $0) } : nil
+    }
+    return (first, ordered.last?.title)
   }
 
   /// All chapters of the session, in any order.

@@ -18,8 +18,8 @@ struct HLSPackage {
   let temporary: String
   /// Unix milliseconds.
   var nowMs = WallClock.nowMs
-  /// Returns the chapters of a segment; nil to read its manifest.
-  var marks: ((PublishedSegment) throws -> SegmentMarks)?
+  /// Returns the chapters of a segment; nil where its manifest has to be read.
+  var marks: (PublishedSegment) -> SegmentMarks? = { _ in nil }
 
   /// Writes the package of a finished session.
   ///
@@ -259,7 +259,7 @@ extension HLSPackage {
         let isThere = DurableFile.exists(path + "/" + entry.file)
         entry.layout = try isThere ? part.layout(from: session) : write(part, as: entry, from: session)
         let before = index > segments.startIndex ? segments[index - 1] : before
-        let marks = try self.marks?(part.segment) ?? session.marks(of: part.segment)
+        let marks = try self.marks(part.segment) ?? session.marks(of: part.segment)
         playlist.append(entry, marks, behind: before?.gap(before: part.segment))
       } catch is BadSession {
         // A gap before the next entry, or before the end, takes its place.

@@ -36,6 +36,7 @@ struct HLSPlaylist {
   static let sessionMark = "# session "
   private static let overlapMark = "# overlap "
   private static let pressMark = "# press "
+  private static let noteMark = "# note "
 
   static let targetTag = "#EXT-X-TARGETDURATION:"
   static let mapTag = "#EXT-X-MAP:URI="
@@ -47,7 +48,8 @@ struct HLSPlaylist {
   private static let minimumTargetS: Int64 = 6
   /// A longer gap is not listed: the player's time skips it.
   static let maximumGapMs: Int64 = 3_600_000
-  /// A longer playlist gets no further chapters, in bytes: far more than a day has, and far less than readers accept.
+  /// A longer playlist gets no further chapters, in bytes. A day of segments of five seconds has 3 MB without chapters. A chapter has 130
+  /// bytes and its title, of at most 200: with the most and the longest in each segment, the limit is met after three hours.
   private static let maximumBytesWithChapters = 12 << 20
 
   private(set) var text: String
@@ -61,6 +63,8 @@ struct HLSPlaylist {
   private var isBehindJump = false
   /// The last press of a pointer, in unix milliseconds.
   private var lastPressMs: Int64?
+  /// The note of the last frame.
+  private var lastNote: String?
   /// Whether it can be continued: then it has marks for that.
   private let isLive: Bool
   /// Whether a gap was listed since the playlist was created or read.
@@ -114,7 +118,11 @@ struct HLSPlaylist {
     // After segments of another kind each fragment carries its parameter sets.
     isMixed = layout.isInBand
     isLive = true
-    lastPressMs = Self.last(Self.pressMark, in: text).flatMap { Int64($0) }
+    // Sums with instants of this range do not overflow.
+    lastPressMs = Self.last(Self.pressMark, in: text).flatMap { Int64($0) }.flatMap {
+      (0...1 << 43).contains($0) ? $0 : nil
+    }
+    lastNote = Self.last(Self.noteMark, in: text).flatMap { $0.isEmpty ? nil : $0 }
   }
 
   /// Returns the value in the last line that begins with a tag.
@@ -201,12 +209,15 @@ struct HLSPlaylist {
 
   /// Adds the chapters of an entry, once and for ever: a later entry does not change them.
   private mutating func appendChapters(of entry: Entry, _ marks: SegmentMarks, _ gap: SessionIndex.Gap?) {
-    if text.utf8.count < Self.maximumBytesWithChapters {
-      let chapters = marks.chapters(afterPressMs: lastPressMs)
-      text += (gap.map { [FilmChapter.gap($0)] } ?? []).dateRanges()
-      text += chapters.filter { $0.unixMs < entry.endMs }.dateRanges()
-      // The next segment may have others at the same instants.
-      text += chapters.filter { $0.unixMs >= entry.endMs }.dateRanges(of: "-\(entry.startMs)")
+    guard text.utf8.count < Self.maximumBytesWithChapters else { return }
+    let chapters = marks.chapters(afterPressMs: lastPressMs, note: lastNote)
+    text += (gap.map { [FilmChapter.gap($0)] } ?? []).dateRanges()
+    text += chapters.filter { $0.unixMs < entry.endMs }.dateRanges()
+    // The next segment may have others at the same instants.
+    text += chapters.filter { $0.unixMs >= entry.endMs }.dateRanges(of: "-\(entry.startMs)")
+    if marks.lastNote != lastNote {
+      lastNote = marks.lastNote
+      if isLive { text += "\(Self.noteMark)\(lastNote ?? "")\n" }
     }
     guard let pressMs = marks.lastPressMs else { return }
     lastPressMs = pressMs

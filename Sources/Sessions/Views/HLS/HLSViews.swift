@@ -53,6 +53,8 @@ extension HLSLayout {
       guard rest.popFirst() == separator else { return nil }
       numbers.append(number)
     }
+    // More than a segment may have, and far below the overflow of a rate.
+    guard numbers[0] <= 1 << 28 else { return nil }
     self.init(
       bytes: numbers[0], keyFrame: numbers[2]..<numbers[2] + numbers[1], width: numbers[3], height: numbers[4],
       codec: String(decoding: rest, as: UTF8.self))

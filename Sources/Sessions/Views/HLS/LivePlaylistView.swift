@@ -19,7 +19,8 @@ struct LivePlaylistView: SessionView {
 
   private func package(_ update: ViewUpdate) -> HLSPackage {
     HLSPackage(
-      path: update.directory.path + "/" + HLSPackage.directory, temporary: update.temporary, nowMs: update.nowMs)
+      path: update.directory.path + "/" + HLSPackage.directory, temporary: update.temporary, nowMs: update.nowMs,
+      marks: { update.marks[$0.startMs] })
   }
 
   func canGrow(by new: NewSegments) -> Bool { new.areLast }

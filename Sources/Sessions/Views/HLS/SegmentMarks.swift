@@ -15,6 +15,10 @@ struct SegmentMarks: Sendable, Equatable {
   private var chapters: [FilmChapter] = []
   /// The last press of a pointer, in unix milliseconds.
   private(set) var lastPressMs: Int64?
+  /// The note with which the first frame begins.
+  private var firstNote: FilmChapter?
+  /// The note of the last frame.
+  private(set) var lastNote: String?
 
   init() {}
 
@@ -24,20 +28,25 @@ struct SegmentMarks: Sendable, Equatable {
     marks.add(manifest, of: segment)
     let presses = marks.presses
     lastPressMs = presses.lastMs
+    (firstNote, lastNote) = marks.outerNotes
+    // The first note and the first press may be left out.
     for kind in [FilmChapter.Kind.navigation, .note] {
-      chapters += marks.chapters.filter { $0.kind == kind }.prefix(Self.maximumChapters)
+      chapters += marks.chapters.filter { $0.kind == kind }.prefix(Self.maximumChapters + 1)
     }
-    // The first may be left out.
     chapters += presses.chapters.prefix(Self.maximumChapters + 1)
   }
 
   /// Returns the chapters in the order of their instants.
   ///
-  /// - Parameter pressMs: the last press before the segment, in unix milliseconds.
-  func chapters(afterPressMs pressMs: Int64?) -> [FilmChapter] {
+  /// - Parameters:
+  ///   - pressMs: the last press before the segment, in unix milliseconds.
+  ///   - note: the note of the last frame before the segment.
+  func chapters(afterPressMs pressMs: Int64?, note: String? = nil) -> [FilmChapter] {
     let first = chapters.first { $0.kind == .pointer }
     let isSoon = first.flatMap { first in pressMs.map { first.unixMs - $0 < SessionMarks.quietMs } } ?? false
-    let list = (isSoon ? chapters.filter { $0 != first } : chapters).prefix(Self.maximumChapters)
+    // A note that goes on has been named.
+    let named = firstNote.flatMap { $0.title == note ? $0 : nil }
+    let list = chapters.filter { !(isSoon && $0 == first) && $0 != named }.prefix(Self.maximumChapters)
     return list.enumerated().sorted { ($0.element.unixMs, $0.offset) < ($1.element.unixMs, $1.offset) }.map(\.element)
   }
 }
@@ -59,10 +68,23 @@ extension FilmChapter {
 
   fileprivate func rangeTag(_ id: String) -> String {
     let length = unixEndMs.map { ",DURATION=\(($0 - unixMs).secondsText)" } ?? ""
-    // A quoted string has no quote.
-    let title = title.replacing("\"", with: "'").filter { !$0.isNewline }
+    let title = Self.quotable(title)
     return "\(Self.rangeTag)ID=\"\(id)\",CLASS=\"segment-encoder.\(kind.rawValue)\",START-DATE=\"\(unixMs.dateText)\""
       + "\(length),X-TITLE=\"\(title)\"\n"
+  }
+
+  /// Returns a text for a quoted string, which has no quote and no end of a line (RFC 8216, 4.2). A quote may have marks on it: then it is
+  /// another character, and the same byte.
+  private static func quotable(_ text: String) -> String {
+    var scalars = String.UnicodeScalarView()
+    for scalar in text.unicodeScalars {
+      switch scalar.value {
+      case 0x22: scalars.append("'")
+      case 0..<0x20, 0x7F..<0xA0, 0x2028, 0x2029: scalars.append(" ")
+      default: scalars.append(scalar)
+      }
+    }
+    return String(scalars)
   }
 }
 
