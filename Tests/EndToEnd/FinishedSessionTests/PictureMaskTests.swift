@@ -67,8 +67,13 @@ import Testing
   private func session(_ frames: [String], _ members: String = "") throws -> PublishedSession {
     let samples = [Int](repeating: 0, count: 3 * 40 * 30)
     _ = try scratch.directory("batch")
-    try scratch.file("batch/black.png", PNGImage.file(width: 40, height: 30, depth: 8, kind: 2, samples: samples))
-    let list = frames.enumerated().map { #"{"timeMs":\#(Self.start + 1_000 * Int64($0)),\#($1)}"# }
+    let black = PNGImage.file(width: 40, height: 30, depth: 8, kind: 2, samples: samples)
+    let list = try frames.enumerated().map { index, members in
+      // A batch lists each file once.
+      try scratch.file("batch/black-\(index).png", black)
+      let members = members.replacing("black.png", with: "black-\(index).png")
+      return #"{"timeMs":\#(Self.start + 1_000 * Int64(index)),\#(members)}"#
+    }
     let json = #"{"version":1,"session":"s","frames":[\#(list.joined(separator: ","))]\#(members)}"#
     try scratch.file("batch/batch.json", Array(json.utf8))
     let result = try EncoderWorker.run("encode", scratch.path("batch"), "--output", scratch.path("output"))

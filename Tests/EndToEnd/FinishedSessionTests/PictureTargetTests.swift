@@ -124,12 +124,12 @@ import Testing
 
   @Test func targetInASessionOrAmongFilesOfWorkersIsRefused() throws {
     let session = try EncoderWorker.encode(Fixture("single-frame"), into: scratch)
-    _ = try scratch.directory("output/single-frame/sub")
     // A session whose index is gone, and a deleted one.
     let other = try EncoderWorker.encode(Fixture("gap"), into: scratch)
-    try FileManager.default.removeItem(atPath: other.path + "/session.json")
     _ = try EncoderWorker.encode(Fixture("jittered"), into: scratch)
     try #require(try EncoderWorker.run("delete", "jittered", "--output", scratch.path("output")).status == 0)
+    try FileManager.default.removeItem(atPath: other.path + "/session.json")
+    _ = try scratch.directory("output/single-frame/sub")
     let before = try names(in: scratch.path("output"))
     for (target, message) in [
       ("output/single-frame/pictures", "published session"), ("output/single-frame/p.zip", "published session"),
