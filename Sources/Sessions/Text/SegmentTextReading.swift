@@ -50,7 +50,7 @@ struct SegmentTextReading {
   /// Returns the number of blocks that differ from the picture before; nil if the manifest does not tell.
   ///
   /// - Parameter before: the segment with that picture; nil if it is the same one.
-  private static func changedBlocks(
+  static func changedBlocks(
     of frame: PublishedSegment.Frame, in segment: PublishedSegment, after before: PublishedSegment? = nil
   ) -> Int? {
     // Equal pictures have other texts.
