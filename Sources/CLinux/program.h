@@ -81,12 +81,17 @@ static inline int clinux_only_read(void) {
       BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_KILL_PROCESS),
       BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
       CLINUX_ALLOW_READING(openat, 2),
+      // fcntl as far as it concerns descriptors and their flags (F_DUPFD to F_SETFL): F_SETOWN and F_SETSIG send signals to others.
+      BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_fcntl, 0, 4),
+      BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, args[1])),
+      BPF_JUMP(BPF_JMP | BPF_JGT | BPF_K, F_SETFL, 1, 0),
+      BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW), BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EPERM),
 #ifdef SYS_open
       CLINUX_ALLOW_READING(open, 1), CLINUX_ALLOW(access), CLINUX_ALLOW(stat), CLINUX_ALLOW(lstat), CLINUX_ALLOW(arch_prctl),
 #endif
       CLINUX_ALLOW(execve), CLINUX_ALLOW(read), CLINUX_ALLOW(readv), CLINUX_ALLOW(pread64), CLINUX_ALLOW(lseek),
       CLINUX_ALLOW(write), CLINUX_ALLOW(writev), CLINUX_ALLOW(close), CLINUX_ALLOW(fstat), CLINUX_ALLOW(newfstatat),
-      CLINUX_ALLOW(statx), CLINUX_ALLOW(faccessat), CLINUX_ALLOW(fcntl), CLINUX_ALLOW(mmap), CLINUX_ALLOW(mprotect),
+      CLINUX_ALLOW(statx), CLINUX_ALLOW(faccessat), CLINUX_ALLOW(mmap), CLINUX_ALLOW(mprotect),
       CLINUX_ALLOW(munmap), CLINUX_ALLOW(mremap), CLINUX_ALLOW(brk), CLINUX_ALLOW(madvise), CLINUX_ALLOW(futex),
       CLINUX_ALLOW(set_tid_address), CLINUX_ALLOW(set_robust_list), CLINUX_ALLOW(rseq), CLINUX_ALLOW(rt_sigaction),
       CLINUX_ALLOW(rt_sigprocmask), CLINUX_ALLOW(rt_sigreturn), CLINUX_ALLOW(sigaltstack), CLINUX_ALLOW(getrandom),
@@ -102,14 +107,20 @@ static inline int clinux_only_read(void) {
 }
 
 // Becomes the program, which reads from and writes to the socket. Only calls that are safe between fork and exec.
-static inline void clinux_become(const struct clinux_program *program, int socket) {
+static inline void clinux_become(const struct clinux_program *program, int socket, int parent) {
   clinux_die_with_parent();
+  if (getppid() != parent) _exit(CLINUX_NOT_CONFINED);
+  // Its parent alone ends it: a stop of the whole group must not look like a picture that it cannot read.
+  const int stops[] = {SIGHUP, SIGINT, SIGQUIT, SIGTERM};
+  for (size_t index = 0; index < sizeof stops / sizeof *stops; index++) signal(stops[index], SIG_IGN);
   sigset_t none;
   sigemptyset(&none);
   sigprocmask(SIG_SETMASK, &none, NULL);
   // Work for people who wait comes first.
   setpriority(PRIO_PROCESS, 0, 10);
-  int null = open("/dev/null", O_RDWR | O_CLOEXEC);
+  // Above the standard ones, which may be closed: a descriptor that is its own copy stays close-on-exec.
+  socket = fcntl(socket, F_DUPFD, 3);
+  int null = fcntl(open("/dev/null", O_RDWR), F_DUPFD, 3);
   if (dup2(socket, 0) < 0 || dup2(socket, 1) < 0 || null < 0 || dup2(null, 2) < 0) _exit(CLINUX_NOT_CONFINED);
   closefrom(3);
   int limits = clinux_limit_memory(program->memory_bytes) | clinux_limit_cpu(program->cpu_seconds) |
@@ -123,8 +134,8 @@ static inline void clinux_become(const struct clinux_program *program, int socke
 
 // Returns the process, or -1. It dies with the calling thread.
 static inline int clinux_start_program(const struct clinux_program *program, int socket) {
-  int process = fork();
-  if (process == 0) clinux_become(program, socket);
+  const int parent = getpid(), process = fork();
+  if (process == 0) clinux_become(program, socket, parent);
   return process;
 }
 

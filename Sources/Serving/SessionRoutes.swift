@@ -32,9 +32,7 @@ package final class SessionRoutes: Sendable {
   ///   - scratch: a directory for films that are being downloaded.
   ///   - version: of the program, for metrics.
   package init(_ catalog: SessionCatalog, scratch: String, version: String) {
-    self.catalog = catalog
-    self.scratch = scratch
-    self.version = version
+    (self.catalog, self.scratch, self.version) = (catalog, scratch, version)
     texts = TextRoute(catalog)
     films = FilmCache { (try? DurableFile.freeBytes(at: scratch)) ?? .max }
   }

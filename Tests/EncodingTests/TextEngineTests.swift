@@ -73,6 +73,32 @@ import Testing
     }
   }
 
+  @Test func programThatClosesItsSideIsEndedAtItsLimits() throws {
+    let silent = ["-c", "exec <&- >&-; exec sleep 1000"]
+    let short = ConfinedProgram.Limits(memoryBytes: 1 << 30, cpuSeconds: 30, wallSeconds: 1, outputBytes: 1 << 20)
+    #expect(try run("/bin/sh", silent, .none, limits: short).end == .late)
+    #expect(throws: Cancelled.self) {
+      try program("/bin/sh", .none).run(
+        silent, input: [], limits: Self.limits, cancellation: Cancellation.never.or(afterMs: 200))
+    }
+  }
+
+  /// A service manager and a terminal signal all processes: the program must not end before it is told to.
+  @Test func programOutlivesAStopOfItsGroup() throws {
+    let script = "for signal in HUP INT QUIT TERM; do kill -$signal $$; done; echo alive"
+    let answer = try run("/bin/sh", ["-c", script], .none)
+    #expect(answer.end == .exited(0) && answer.text == "alive\n")
+  }
+
+  @Test func programInheritsNoDescriptorsAndNoEnvironment() throws {
+    let file = open("/dev/null", O_RDONLY)
+    defer { close(file) }
+    setenv("SECRET_OF_A_TEST", "secret", 1)
+    // The last one is the directory that is listed.
+    #expect(try run("/bin/ls", ["/proc/self/fd"], .none).text == "0\n1\n2\n3\n")
+    #expect(try run("/usr/bin/env", [], .none).text == "LC_ALL=C\n")
+  }
+
   @Test func missingProgramExitsAndAProgramThatReadsNothingDoesNotBlock() throws {
     #expect(try run("/no/such/program", []).end == .exited(127))
     let input = [UInt8](repeating: 0, count: 1 << 20)

@@ -51,7 +51,8 @@ import Testing
     let long = String(repeating: "x", count: 257)
     let found = try words(
       Self.first, Self.second, "5\t2\t1\t1\t1\t1\t1\t2\t3\t4\t12\t\(long)",
-      "5\t2\t1\t1\t1\t1\t1\t2\t3\t4\t12\ta\u{1b}[2J")
+      "5\t2\t1\t1\t1\t1\t1\t2\t3\t4\t12\ta\u{1b}[2J", "5\t2\t1\t1\t1\t1\t1\t2\t0\t4\t12\tnarrow",
+      "5\t2\t1\t1\t1\t1\t1\t2\t3\t0\t12\tflat")
     #expect(found == [])
     let line = Array("5\t2\t1\t1\t1\t1\t1\t2\t3\t4\t12\t".utf8) + [0x61, 0xFF]
     let text = Array((Self.head + Self.first + "\n" + Self.second + "\n").utf8)

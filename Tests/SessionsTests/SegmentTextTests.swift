@@ -73,6 +73,21 @@ import Testing
     #expect(throws: JSONError.self) { try SegmentText(Array(text.replacing(old, with: new).utf8)) }
   }
 
+  /// The number of a segment's first picture counts from the picture before in its batch, which another batch may part from it.
+  @Test func changeSinceAnotherBatchIsUnknown() {
+    func segment(_ startMs: Int64, batch: String, part: Int) -> PublishedSegment {
+      PublishedSegment.made(startMs, startMs + 5_000, batch: batch, part: part, parts: 3)
+        .showing([.init(timeMs: startMs, holdMs: 5_000, isCaptured: true, changedBlocks: 0)])
+    }
+    let last = segment(11_000, batch: "a", part: 2)
+    func blocks(_ before: PublishedSegment?) -> Int? {
+      SegmentTextReading.changedBlocks(of: last.frames[0], in: last, after: before)
+    }
+    #expect(blocks(segment(1_000, batch: "a", part: 1)) == 0 && blocks(nil) == 0)
+    #expect(blocks(segment(6_000, batch: "b", part: 1)) == nil)
+    #expect(blocks(segment(6_000, batch: "a", part: 3)) == nil)
+  }
+
   @Test func verifyKnowsTheFilesAndChecksThem() throws {
     let segments = try publish()
     let path = try write(segments[1])

@@ -24,7 +24,7 @@ import Testing
     var x = 10
   }
 
-  /// Writes the words of a segment of five seconds, and a manifest that the search does not read.
+  /// Writes the words of a segment of five seconds, and its manifest.
   private func write(_ words: [Word], of session: SessionDirectory, at startMs: Int64) throws {
     let text = SegmentText(
       session: session.session, startMs: startMs, endMs: startMs + 5_000, sha256: "", engine: "tesseract 5",
@@ -35,7 +35,17 @@ import Testing
       })
     let name = session.session.description
     try scratch.file(name + "/" + SegmentName.text(startMs), text.bytes)
-    try scratch.file(name + "/" + SegmentName.manifest(startMs), [])
+    try writeManifest(of: session, at: startMs, sha256: "")
+  }
+
+  private func writeManifest(of session: SessionDirectory, at startMs: Int64, sha256: String) throws {
+    let frame = #"{"timeMs":\#(startMs),"holdMs":5000,"status":"captured"}"#
+    let json =
+      #"{"format":"\#(PublishedSegment.format)","batch":"a","batchDigest":"a","part":1,"parts":1,"#
+      + #""file":"\#(SegmentName.video(startMs))","startMs":\#(startMs),"endMs":\#(startMs + 5_000),"width":2,"height":2,"#
+      + #""codedWidth":2,"codedHeight":2,"bytes":1,"sha256":"\#(sha256)","samples":1,"frames":[\#(frame)],"#
+      + #""intervalMs":1000,"gapAfterMs":0,"final":false}"#
+    try scratch.file("\(session.session)/" + SegmentName.manifest(startMs), Array(json.utf8))
   }
 
   private func search(
@@ -79,6 +89,36 @@ import Testing
       at: 16_000)
     #expect(
       try found(search("total", in: one)) == ["one Total 2500-12000", "one Total 16000-21000", "one Total 17000-21000"])
+  }
+
+  /// Nobody knows what a segment without words showed.
+  @Test func wordOnBothSidesOfASegmentWithoutWordsIsTwoResults() throws {
+    let one = try session("one")
+    try write([Word(text: "Total", shownMs: 1_000..<6_000)], of: one, at: 1_000)
+    try writeManifest(of: one, at: 6_000, sha256: "")
+    try write([Word(text: "Total", shownMs: 11_000..<16_000)], of: one, at: 11_000)
+    #expect(try found(search("total", in: one)) == ["one Total 1000-6000", "one Total 11000-16000"])
+  }
+
+  @Test func wordsOfAnEarlierVideoAreNotFound() throws {
+    let one = try session("one")
+    try write([Word(text: "Total", shownMs: 1_000..<6_000)], of: one, at: 1_000)
+    try writeManifest(of: one, at: 1_000, sha256: "another")
+    let answer = try search("total", in: one)
+    #expect(answer.results.isEmpty && answer.incomplete == 1)
+  }
+
+  @Test func casesAndLigaturesAreOne() throws {
+    let one = try session("one")
+    let words = ["Straße", "o\u{FB03}ce", "İstanbul", "ISPARTA", "ılık", "\u{212A}elvin"]
+    try write(
+      words.enumerated().map { Word(text: $1, shownMs: 1_000..<6_000, x: 100 * $0) }, of: one, at: 1_000)
+    for (query, word) in [
+      ("STRASSE", words[0]), ("strasse", words[0]), ("straß", words[0]), ("office", words[1]), ("istanbul", words[2]),
+      ("İSTANBUL", words[2]), ("ısparta", words[3]), ("ilik", words[4]), ("ILIK", words[4]), ("kelvin", words[5]),
+    ] {
+      #expect(try found(search(query, in: one)) == ["one \(word) 1000-6000"], "\(query)")
+    }
   }
 
   @Test func allWordsAreVisibleAtTheInstant() throws {

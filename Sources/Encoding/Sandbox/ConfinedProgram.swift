@@ -67,15 +67,14 @@ struct ConfinedProgram: Sendable {
     var conversation = Conversation(socket: sockets[0], input: input, limits: limits)
     do {
       let stopped = try conversation.run(cancellation, path)
-      if stopped != nil { kill(process, SIGKILL) }
-      let end = Self.wait(for: process)
+      if stopped != nil { Self.stop(process) }
+      let end = try stopped ?? Self.wait(for: process, until: conversation.deadlineMs, cancellation)
       if end == .exited(Int32(CLINUX_NOT_CONFINED)) {
         throw SandboxError(description: "\(path) cannot be confined by this kernel; see --sandbox")
       }
-      return (stopped ?? end, conversation.output)
+      return (end, conversation.output)
     } catch {
-      kill(process, SIGKILL)
-      _ = Self.wait(for: process)
+      Self.stop(process)
       throw error
     }
   }
@@ -100,12 +99,39 @@ struct ConfinedProgram: Sendable {
     return unsafe clinux_start_program(&facts, socket)
   }
 
-  private static func wait(for process: Int32) -> ProgramEnd {
-    var status: Int32 = 0
-    while unsafe waitpid(process, &status, 0) < 0 {
-      // Another thread of the program has reaped it: judge it by its answer.
-      if errno != EINTR { return .exited(0) }
+  /// Waits for a process that has closed its side: it may run on for all that.
+  private static func wait(
+    for process: Int32, until deadlineMs: Int, _ cancellation: Cancellation
+  ) throws(Cancelled) -> ProgramEnd {
+    var pause: UInt32 = 200
+    while true {
+      if let end = reap(process, Int32(WNOHANG)) { return end }
+      if MonotonicClock.milliseconds() >= deadlineMs {
+        stop(process)
+        return .late
+      }
+      try cancellation.check()
+      usleep(pause)
+      pause = min(2 * pause, 20_000)
     }
+  }
+
+  /// Kills a process, if it is one still, and reaps it.
+  private static func stop(_ process: Int32) {
+    // Its number may be another's once it was reaped.
+    guard reap(process, Int32(WNOHANG)) == nil else { return }
+    kill(process, SIGKILL)
+    _ = reap(process, 0)
+  }
+
+  /// - Returns: nil if it still runs.
+  private static func reap(_ process: Int32, _ options: Int32) -> ProgramEnd? {
+    var status: Int32 = 0
+    var reaped = unsafe waitpid(process, &status, options)
+    while reaped < 0 && errno == EINTR { reaped = unsafe waitpid(process, &status, options) }
+    // Another thread of the program has reaped it: judge it by its answer.
+    if reaped < 0 { return .exited(0) }
+    if reaped == 0 { return nil }
     return clinux_has_exited(status) ? .exited(clinux_exit_status(status)) : .signal(clinux_end_signal(status))
   }
 }
@@ -133,22 +159,23 @@ private struct Conversation {
   let socket: Int32
   let input: [UInt8]
   let limits: ConfinedProgram.Limits
+  let deadlineMs: Int
   private(set) var output: [UInt8] = []
 
   init(socket: Int32, input: [UInt8], limits: ConfinedProgram.Limits) {
     (self.socket, self.input, self.limits) = (socket, input, limits)
+    deadlineMs = MonotonicClock.milliseconds() + 1_000 * limits.wallSeconds
   }
 
   /// - Returns: why the program has to be ended; nil once it has closed its side.
   mutating func run(_ cancellation: Cancellation, _ path: String) throws -> ProgramEnd? {
-    let deadline = MonotonicClock.milliseconds() + 1_000 * limits.wallSeconds
     var buffer = [UInt8](repeating: 0, count: 64 << 10)
     var sent = 0
     var isClosed = false
     if input.isEmpty { shutdown(socket, Int32(SHUT_WR)) }
     while !isClosed {
       try cancellation.check()
-      if MonotonicClock.milliseconds() >= deadline { return .late }
+      if MonotonicClock.milliseconds() >= deadlineMs { return .late }
       let wanted = POLLIN | (sent < input.count ? POLLOUT : 0)
       var ready = pollfd(fd: socket, events: Int16(wanted), revents: 0)
       let count = unsafe poll(&ready, 1, 100)

@@ -42,14 +42,15 @@ enum TextTable {
     return words
   }
 
-  /// - Returns: nil for a word without letters and digits, and one that is too long.
+  /// - Returns: nil for a word without letters and digits or without an area, and one that is too long.
   private static func word(_ cells: [ArraySlice<UInt8>], in region: PictureRegion) throws(BadTextTable) -> FoundWord? {
     guard cells.count == 12, let x = number(cells[6]), let y = number(cells[7]), let width = number(cells[8]),
       let height = number(cells[9]), let confidence = Double(String(decoding: cells[10], as: UTF8.self)),
       confidence.isFinite, (0...region.width).contains(x), (0...region.height).contains(y),
       (0...region.width - x).contains(width), (0...region.height - y).contains(height)
     else { throw BadTextTable() }
-    guard cells[11].count <= maximumWordBytes, let text = String(validating: cells[11], as: UTF8.self),
+    guard width > 0, height > 0, cells[11].count <= maximumWordBytes,
+      let text = String(validating: cells[11], as: UTF8.self),
       text.contains(where: { $0.isLetter || $0.isNumber }),
       !text.unicodeScalars.contains(where: { $0.properties.generalCategory == .control })
     else { return nil }

@@ -66,23 +66,28 @@ package final class TextPasses: Sendable {
   /// Starts the thread.
   func start() throws {
     let started = try PeriodicThread("text", everyMs: Self.lookMs) { [self] in
-      pass(Cancellation { [shutdown, isEnding] in shutdown.isStopping || isEnding.isSet }) {}
+      pass(Cancellation { [shutdown, isEnding] in shutdown.isStopping || isEnding.isSet })
     }
     thread.withLock { $0 = started }
   }
 
   /// Ends the thread. Logs the sessions that still wait.
   ///
-  /// - Parameters:
-  ///   - all: whether to read the sessions that wait, until the worker stops.
-  ///   - beat: called between segments.
-  func finish(all: Bool, beat: () -> Void) {
+  /// - Parameter all: whether to read the sessions that wait, until the worker stops.
+  func finish(all: Bool) {
     isEnding.set()
     thread.withLock { thread in
       thread?.stop()
       thread = nil
     }
-    if all { pass(Cancellation { [shutdown] in shutdown.isStopping }, beat) }
+    // This is the thread of the worker's loop. A picture may take minutes, in which the loop is not stuck.
+    if all {
+      pass(
+        Cancellation { [shutdown] in
+          shutdown.beat()
+          return shutdown.isStopping
+        })
+    }
     let left = state.withLock { $0.order.count + $0.dropped }
     guard left > 0 else { return }
     logger.warning(
@@ -90,8 +95,8 @@ package final class TextPasses: Sendable {
   }
 
   /// Reads the sessions that wait, until there are none.
-  private func pass(_ cancellation: Cancellation, _ beat: () -> Void) {
-    while !cancellation.isRequested, let session = next() { read(session, cancellation, beat) }
+  private func pass(_ cancellation: Cancellation) {
+    while !cancellation.isRequested, let session = next() { read(session, cancellation) }
   }
 
   private static func advice(_ session: String) -> String {
@@ -107,12 +112,11 @@ package final class TextPasses: Sendable {
     }
   }
 
-  private func read(_ session: SessionID, _ cancellation: Cancellation, _ beat: () -> Void) {
+  private func read(_ session: SessionID, _ cancellation: Cancellation) {
     let directory = SessionDirectory(output: output, session: session, decoders: decoders)
     let about: Logger.Metadata = ["session": "\(session)"]
     do {
       let report = try SessionText(engine, of: directory, cancellation: cancellation).write(.missing) { _, _ in
-        beat()
         try cancellation.check()
       }
       log(report, about)

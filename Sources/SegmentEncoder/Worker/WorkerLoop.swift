@@ -255,7 +255,7 @@ package final class WorkerLoop: Sendable {
         worker.logger.warning("batch.abandoned", metadata: about.merging(["error": "\(error)"]) { $1 })
       }
     }
-    worker.texts?.finish(all: drains && !shutdown.isStopping, beat: shutdown.beat)
+    worker.texts?.finish(all: drains && !shutdown.isStopping)
     if drains && !shutdown.isStopping { retention?.pass() }
     flushPending(all: true)
     worker.queue.leave()

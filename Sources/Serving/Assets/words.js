@@ -46,7 +46,7 @@ export class WordSearch {
     $('search-text').textContent = `${facts.join('; ')}.`;
     $('found').replaceChildren(...results.map(({url, text, session, unixMs}) => element('li', {},
       element('a', {className: 'card', href: url},
-        element('b', {textContent: text}), element('span', {textContent: session}),
+        element('b', {dir: 'auto', textContent: text}), element('span', {textContent: session}),
         element('span', {className: 'dim', textContent: second(unixMs)})))));
     $('found').hidden = !results.length;
   }

@@ -42,9 +42,22 @@ struct SegmentTextReading {
       (text.engine, text.language) == (engine.version, engine.language), before.segment.size == segment.size
     else { return nil }
     let isEqual =
-      try segment.frames[0].changedBlocks.map { $0 == 0 }
+      try Self.changedBlocks(of: segment.frames[0], in: segment, after: before.segment).map { $0 == 0 }
       ?? DecodedChange(of: picture(0, of: segment), since: lastPicture(of: before.segment))?.isEqual ?? false
     return isEqual ? text.words.filter { $0.shownMs.upperBound == text.endMs } : nil
+  }
+
+  /// Returns the number of blocks that differ from the picture before; nil if the manifest does not tell.
+  ///
+  /// - Parameter before: the segment with that picture; nil if it is the same one.
+  static func changedBlocks(
+    of frame: PublishedSegment.Frame, in segment: PublishedSegment, after before: PublishedSegment? = nil
+  ) -> Int? {
+    // Equal pictures have other texts.
+    if segment.hasOverlayOfInstants { return nil }
+    // It counts from the picture before in the batch; segments of another batch may lie in between.
+    if let before, before.batchDigest != segment.batchDigest || before.part + 1 != segment.part { return nil }
+    return frame.changedBlocks
   }
 
   private func lastPicture(of segment: PublishedSegment) throws -> FrameBuffer {
@@ -61,7 +74,7 @@ struct SegmentTextReading {
   /// - Parameter hasFirst: whether the words of the first picture are known.
   private func read(_ segment: PublishedSegment, hasFirst: Bool, to track: inout TextTrack) throws {
     let changed = segment.frames.indices.filter { frame in
-      frame == 0 ? !hasFirst : segment.frames[frame].changedBlocks != 0
+      frame == 0 ? !hasFirst : Self.changedBlocks(of: segment.frames[frame], in: segment) != 0
     }
     guard !changed.isEmpty else { return }
     let frames = Set(changed.flatMap { [max(0, $0 - 1), $0] }).sorted()
@@ -75,17 +88,18 @@ struct SegmentTextReading {
       if let frame = rest.popFirst(), frame == toRead.first {
         toRead.removeFirst()
         let nowMs = segment.startMs + starts[frame]
-        try read(picture, since: shown, of: segment.frames[frame], to: &track, atMs: nowMs)
+        let blocks = Self.changedBlocks(of: segment.frames[frame], in: segment)
+        try read(picture, since: shown, changedBlocks: blocks, to: &track, atMs: nowMs)
       }
       shown = picture
     }
   }
 
   private func read(
-    _ picture: FrameBuffer, since before: FrameBuffer?, of frame: PublishedSegment.Frame, to track: inout TextTrack,
+    _ picture: FrameBuffer, since before: FrameBuffer?, changedBlocks: Int?, to track: inout TextTrack,
     atMs nowMs: Int64
   ) throws {
-    let flags = before.flatMap { DecodedChange(of: picture, since: $0) }?.changed(frame.changedBlocks)
+    let flags = before.flatMap { DecodedChange(of: picture, since: $0) }?.changed(changedBlocks)
     if let flags, !flags.contains(true) { return }
     let grey = GreyPicture(lumaOf: picture)
     let change = TextChange(of: flags, in: PixelSize(width: grey.width, height: grey.height))

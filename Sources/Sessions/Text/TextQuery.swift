@@ -13,35 +13,43 @@ package struct TextQuery: Sendable, Equatable {
   package static let rule =
     "text, as in ?text=order+number, is 1 to \(maximumWords) words of letters or digits, of at most \(maximumBytes) bytes"
 
-  /// In lower case, without the punctuation around them.
+  /// Folded, without the punctuation around them.
   let words: [String]
 
   /// - Returns: nil if it has no word, or too many.
   package init?(_ text: String) {
     guard text.utf8.count <= Self.maximumBytes else { return nil }
-    words = text.split(whereSeparator: \.isWhitespace).map { $0.lowercased().withoutPunctuation }.filter { !$0.isEmpty }
+    words = text.split(whereSeparator: \.isWhitespace).map { $0.folded.withoutPunctuation }.filter { !$0.isEmpty }
     guard (1...Self.maximumWords).contains(words.count) else { return nil }
   }
 
   /// Whether the text of a file can have a word of the query: parsing takes longer than a look at its bytes.
   func mayMatch(_ bytes: [UInt8]) -> Bool {
-    words.contains { word in
-      // Other letters have forms that the bytes do not tell.
+    let isForeign = bytes.contains { $0 >= 128 }
+    return words.contains { word in
+      // Other letters have forms that the bytes do not tell, in the query or in the file.
       guard word.utf8.allSatisfy({ $0 < 128 && $0 != UInt8(ascii: "\"") && $0 != UInt8(ascii: "\\") }) else {
         return true
       }
-      return bytes.containsLowercased(Array(word.utf8))
+      return bytes.containsLowercased(Array(word.utf8)) || isForeign
     }
   }
 
   /// Returns which words of the query a word on screen begins with. Words may be joined, as in an address: `@` begins another one.
   func matches(of text: String) -> [Int] {
-    let lower = text.lowercased()
-    return words.indices.filter { lower.hasWord(beginningWith: words[$0]) }
+    let folded = text.folded
+    return words.indices.filter { folded.hasWord(beginningWith: words[$0]) }
   }
 }
 
 extension StringProtocol {
+  /// The text in one case. In upper case first: that also makes `ß` one with `SS`, the ligature `ﬁ`, which fonts and tesseract write,
+  /// with `fi`, and all four forms of i in Turkish one, whose lower case has a dot of its own.
+  fileprivate var folded: String {
+    let lower = uppercased().lowercased()
+    return lower.utf8.contains(0xCC) ? lower.replacing("i\u{307}", with: "i") : lower
+  }
+
   /// The text without what is neither letter nor digit at its ends.
   fileprivate var withoutPunctuation: String {
     func isPlain(_ character: Character) -> Bool { character.isLetter || character.isNumber }

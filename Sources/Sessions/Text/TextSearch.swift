@@ -72,14 +72,19 @@ package struct TextSearch {
   }
 
   private mutating func search(_ directory: SessionDirectory) throws {
-    guard let (starts, published) = try? directory.searchableStarts() else {
+    guard let (starts, known) = try? directory.searchableStarts() else {
       answer.incomplete += 1
       return
     }
     answer.sessions += 1
     var matches = TextMatches(query)
-    var isWhole = starts.count == published
+    var isWhole = true
     for startMs in starts {
+      guard known.contains(startMs) else {
+        matches.addNone()
+        isWhole = false
+        continue
+      }
       if answer.segments >= bounds.segments || bytes >= bounds.bytes || matches.count >= 16 * bounds.results {
         answer.notSearched += 1
         break
@@ -90,8 +95,7 @@ package struct TextSearch {
       bytes += file?.count ?? 0
       if let file, !query.mayMatch(file) {
         matches.addNone()
-      } else if let file, let text = try? SegmentText(file), text.session == directory.session, text.startMs == startMs
-      {
+      } else if let file, let text = try? SegmentText(file), directory.isCurrent(text, at: startMs) {
         matches.add(text)
       } else {
         matches.addNone()
@@ -107,11 +111,15 @@ package struct TextSearch {
 }
 
 extension SessionDirectory {
-  /// Returns the starts of the published segments that have words, in order, and the number of all.
-  fileprivate func searchableStarts() throws -> (starts: [Int64], published: Int) {
-    let published = try publishedStarts()
-    let known = Set(try textStarts())
-    return (published.filter(known.contains), published.count)
+  /// Returns the starts of the published segments, in order, and of those with words.
+  fileprivate func searchableStarts() throws -> (starts: [Int64], known: Set<Int64>) {
+    (try publishedStarts(), Set(try textStarts()))
+  }
+
+  /// Whether words are those of a segment, which may have been published anew since they were read.
+  fileprivate func isCurrent(_ text: SegmentText, at startMs: Int64) -> Bool {
+    guard text.session == session, text.startMs == startMs, let segment = try? segment(startMs) else { return false }
+    return text.isText(of: segment)
   }
 }
 

@@ -147,8 +147,7 @@ struct RunCommand: ReportingCommand {
     // Before any thread is started, and before the worker makes files: a failure leaves nothing to clean up.
     let ingestListener = try ingest.listener()
     let signals = try TerminationSignals()
-    let shutdown = try ShutdownState()
-    let traces = TraceExport(logger)
+    let (shutdown, traces) = (try ShutdownState(), TraceExport(logger))
     let (handover, restart) = (Handover.take(), WorkerRestart())
     // Bind the socket before the worker makes files: a failure leaves nothing to clean up.
     let socket = try listen.map { try ListeningSocket(at: $0) }
