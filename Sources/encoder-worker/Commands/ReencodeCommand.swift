@@ -73,13 +73,14 @@ struct ReencodeCommand: ReportingCommand {
     try requireSessionID(session)
     try require("--max-side", maxSide, in: 16...8_192)
     try require("--jobs", jobs, in: Jobs.range)
-    if try quality == nil && maxSide == nil && texts.chosen() == nil {
-      throw ValidationError("give --quality, or what else changes pictures: --overlay, --max-side")
-    }
   }
 
   func execute() throws {
     let options = try options()
+    // `config` shows the settings of a command without any.
+    if quality == nil && options.maxSide == nil && options.overlay == nil {
+      throw ValidationError("give --quality, or what else changes pictures: --overlay, --max-side")
+    }
     let signals = try TerminationSignals()
     if Reencoding.isSession(source), session != nil || start != nil {
       say("encoder-worker: a published session has its own name and instants: --session and --start are for an MP4")

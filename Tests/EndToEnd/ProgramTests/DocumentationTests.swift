@@ -219,7 +219,7 @@ import Testing
         let text = try String(contentsOf: folder.appendingPathComponent(file), encoding: .utf8)
         logged.formUnion(
           try found(
-            "\"((?:batch|disk|environment|frame|ingest|notification|queue|recovery|retention|segments|session|tokens|traces|worker)\\.[a-z]+)\"",
+            "\"((?:batch|disk|environment|frame|ingest|notification|queue|recovery|retention|segments|session|text|tokens|traces|worker)\\.[a-z]+)\"",
             in: text))
       }
     }
@@ -234,7 +234,7 @@ import Testing
     let paths = try table("path", of: "docs/player.md").reduce(into: Set<String>()) {
       $0.formUnion(try found("`(/[^`]*)`", in: $1[0]))
     }
-    #expect(paths.count == 12)
+    #expect(paths.count == 13)
     for path in paths { #expect(try server.get(path.replacing("ID", with: "gap")).status == 200, "\(path)") }
     let row = try #require(table("path", of: "docs/player.md").first { $0[0].contains("ID") })
     let files = try found("`([a-z0-9]+\\.[a-z0-9]+)`", in: row[1])

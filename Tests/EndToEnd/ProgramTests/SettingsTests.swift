@@ -150,7 +150,7 @@ import Testing
     // Options with a number or with fixed values refuse other values; the others accept any name.
     let names = try config("run").filter { $0.value != "false" }.map(\.name)
     #expect(names.contains("max-time") && names.contains("limit"))
-    for name in names where !["spool", "output", "host"].contains(name) {
+    for name in names where !["spool", "output", "host", "text-language"].contains(name) {
       let result = try run(["config"], ["ENCODER_WORKER_CONFIG": try file("", "\(name) = nonsense")])
       #expect(result.status == 64 && result.errors.contains("settings.conf:2: "), "\(name): \(result.errors)")
     }
