@@ -211,7 +211,7 @@ let package = Package(
         "ShowSessions",
       ]),
     tests("InputTests", in: "EndToEnd/", of: ["JSON", "ISOMedia"]),
-    tests("FinishedSessionTests", in: "EndToEnd/", of: ["JSON", "FrameBatches", "Encoding", "Sessions"]),
+    tests("FinishedSessionTests", in: "EndToEnd/", of: ["FileSystem", "JSON", "FrameBatches", "Encoding", "Sessions"]),
     tests(
       "ServiceTests", in: "EndToEnd/",
       of: [

@@ -89,6 +89,11 @@ struct FilmWriter {
       samples.removeRepeats()
     }
     if start > 0, samples.parameterSets.coding == .av1 {
+      guard plan.mayRecode else {
+        throw BadSession(
+          segment.file, "an AV1 archive, whose pictures would have to be coded again for this clip",
+          advice: "begin at \(segment.startMs), or run encoder-worker stitch")
+      }
       let film = try videos.reader.film(
         in: KeptBytes(bytes), name: segment.file, track: 0, keyDTS: nil, limits: .published, cancellation: .never)
       do {

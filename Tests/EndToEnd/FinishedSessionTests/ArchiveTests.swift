@@ -1,3 +1,4 @@
+import FileSystem
 import Foundation
 import JSON
 import TestSupport
@@ -130,6 +131,21 @@ import Testing
     let frame = try EncoderWorker.run("frame", archive.path, "--at", "+7.2s", "--to", scratch.path("frame.png"))
     #expect(frame.status == 0, "\(frame.errors)")
     #expect(try Pixels.decode(scratch.path("frame.png"), width: 320, height: 240)[0].difference(to: wanted[7]) < 6)
+  }
+
+  /// `serve` would be busy for minutes with a clip that begins inside an AV1 segment. `stitch` makes it.
+  @Test(arguments: codings)
+  func serverCodesNoPicturesAgain(codec: String) throws {
+    _ = try archive(try session("s", seconds: 10, batch: 5), as: codec)
+    let server = try RunningServer(["serve", scratch.path("archive")])
+    let film = "/sessions/s/session.mp4"
+    let clip = try server.get("\(film)?from=%2B5.5s&to=%2B8s")
+    #expect(clip.status == (codec == "av1" ? 422 : 200))
+    #expect((clip.text.contains("begin at \(Self.startMs), or run encoder-worker stitch")) == (codec == "av1"))
+    // Clips that begin with the segment, or in its first picture, are copied.
+    for part in ["", "?to=%2B8s", "?from=%2B0.5s&to=%2B8s"] {
+      #expect(try server.get(film + part).status == 200)
+    }
   }
 
   @Test(arguments: codings)
