@@ -16,19 +16,10 @@ public final class BatchEncoder: Sendable {
   private let settings: EncoderSettings
   private let keyFrames: KeyFrameCache
   /// The frame that the last batch ended with, for the next one.
-  private let lastFrame = Monitor(KeptFrame())
+  private let lastFrame = KeptFrame()
   package let store: any ArtifactStore
   /// The stage of the work. Each question of the work's cancellation records activity.
   package let stage = BatchStage()
-
-  private struct KeptFrame {
-    var frame: LastFrame?
-    /// In monotonic milliseconds.
-    var sinceMs = 0
-  }
-
-  /// How long the frame waits for the next batch. Its session may be deleted meanwhile.
-  private static let lastFrameMs = 10_000
 
   /// Creates an encoder that publishes to a directory.
   ///
@@ -72,10 +63,7 @@ public final class BatchEncoder: Sendable {
   }
 
   /// Frees the last frame of an encoder without work.
-  package func forgetIdleFrame() {
-    let latest = MonotonicClock.milliseconds() - Self.lastFrameMs
-    lastFrame.change { if $0.sinceMs < latest { $0.frame = nil } }
-  }
+  package func forgetIdleFrame() { lastFrame.forgetIfIdle() }
 
   /// Encodes and publishes one batch.
   ///
@@ -293,8 +281,8 @@ public final class BatchEncoder: Sendable {
       ) { [store] segment, refused, notes in
         staged.append(try StagedSegment(segment, refused: refused, notes: notes, keep: store.stage))
       }
-      var last = lastFrame.change { $0.frame.take() }
-      defer { lastFrame.change { $0 = KeptFrame(frame: last, sinceMs: MonotonicClock.milliseconds()) } }
+      var last = lastFrame.take()
+      defer { lastFrame.keep(last) }
       let unchanged = try FrameLoop.walk(
         source, options, keyFrames, after: &last, digest: &digest, into: &segments, cancellation: cancellation)
       guard !staged.isEmpty else { throw BadBatch(undecodable: source.batch, segments.refused) }
