@@ -158,7 +158,7 @@ import Testing
   @Test func continuedNoteIsNoChapter() throws {
     let segment = PublishedSegment.made(Self.start, Self.start + 3_000)
     let frames = [(-9_000, "a"), (1_000, "b"), (2_000, "a")].map {
-      #"{"timeMs":\#(Self.start + $0.0),"note":"\#($0.1)"}"#
+      #"{"timeMs":\#(Self.start + Int64($0.0)),"note":"\#($0.1)"}"#
     }
     let json = try JSONParser.parse(Array(#"{"frames":[\#(frames.joined(separator: ","))]}"#.utf8))
     let marks = SegmentMarks(json, of: segment)
