@@ -93,7 +93,7 @@ import Testing
   @Test func programInheritsNoDescriptorsAndNoEnvironment() throws {
     let file = open("/dev/null", O_RDONLY)
     defer { close(file) }
-    setenv("SECRET_OF_A_TEST", "secret", 1)
+    #expect(getenv("PATH") != nil)
     // The last one is the directory that is listed.
     #expect(try run("/bin/ls", ["/proc/self/fd"], .none).text == "0\n1\n2\n3\n")
     #expect(try run("/usr/bin/env", [], .none).text == "LC_ALL=C\n")

@@ -33,12 +33,13 @@ final class VideoAnswers {
     case .problems:
       try answer(&question) { (request: ProblemsRequest, file) in
         let json = try JSONParser.parse(Array(request.manifest.utf8))
-        return try SegmentFileVerification.problems(json, PublishedSegment(json), file)
+        return try SegmentFileVerification.problems(
+          json, PublishedSegment(json), file, step: channel.step)
       }
     case .samples: try answer(&question, samples)
     case .codedPicture:
       try answer(&question) { (order: CodedPictureOrder, file) in
-        try channel.output(bytes: order.planes(of: file, ""))
+        try channel.output(bytes: order.planes(of: file, "", step: channel.step))
         return NoValue()
       }
     case .isConfined, .decode, .unpack: throw DecoderFailure.malformed
@@ -88,7 +89,7 @@ final class VideoAnswers {
     let opened = segment.flatMap { $0.digest == order.digest && $0.reached <= first ? $0.film : nil }
     // An error leaves no film open.
     (film, segment) = (nil, nil)
-    let film = try opened ?? SegmentPictures.film(of: file, "")
+    let film = try opened ?? SegmentPictures.film(of: file, "", step: channel.step)
     try SegmentPictures.decode(film, "", order, converter) { picture in
       channel.output(bytes: picture.packed(isRGB: order.isRGB))
     }

@@ -9,7 +9,7 @@ package enum PaintedMasks {
   /// Maximum number of masks of a frame. More are listed as one that contains them all.
   static let maximumOfFrame = 256
   /// Maximum number of masks of a manifest. With more, each frame lists one that contains all of its own.
-  static let maximumOfManifest = 20_000
+  package static let maximumOfManifest = 20_000
 
   /// Returns the masks that a manifest lists for each of its frames.
   package static func listed(_ frames: [[PictureRegion]]) -> [[PictureRegion]] {

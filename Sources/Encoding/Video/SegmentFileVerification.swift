@@ -4,10 +4,12 @@ import JSON
 
 /// Compares a segment's video with its manifest: its structure, its times, and whether every picture can be decoded.
 enum SegmentFileVerification {
-  /// - Parameter json: the manifest that `segment` is read from.
+  /// - Parameters:
+  ///   - json: the manifest that `segment` is read from.
+  ///   - step: called for each sample that is read.
   /// - Returns: a sentence for each difference.
   static func problems(
-    _ json: JSONValue, _ segment: PublishedSegment, _ file: any ByteSource
+    _ json: JSONValue, _ segment: PublishedSegment, _ file: any ByteSource, step: () -> Void = {}
   ) throws -> [String] {
     var problems: [String] = []
     if !hasMovieFirst(file) { problems.append("moov is not before mdat") }
@@ -23,6 +25,7 @@ enum SegmentFileVerification {
     var texts: [[UInt8]] = []
     var pictures: [(width: Int, height: Int)] = []
     while let sample = try reader.next() {
+      step()
       guard starts.indices.contains(sample.track) else { return problems + ["more than two tracks"] }
       if sample.pts != ends[sample.track] || sample.dts != sample.pts { problems.append("a sample is not contiguous") }
       if sample.track == 0 {

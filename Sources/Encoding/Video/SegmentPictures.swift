@@ -87,11 +87,15 @@ package final class SegmentPictures {
 
   /// Opens a segment's video.
   ///
-  /// - Parameter name: names the file in errors.
-  static func film(of file: any ByteSource, _ name: String) throws -> VideoPictures {
+  /// - Parameters:
+  ///   - name: names the file in errors.
+  ///   - step: called for each sample that is read.
+  static func film(
+    of file: any ByteSource, _ name: String, step: @escaping () -> Void = {}
+  ) throws -> VideoPictures {
     let reader = try MP4Reader(file)
     guard reader.parameterSets != nil else { throw BadSession(name, "no H.264 or AV1 track first") }
-    return try VideoPictures(reader, track: 0, limits: .published)
+    return try VideoPictures(reader, track: 0, limits: .published, step: step)
   }
 
   /// Decodes a segment's video and calls `each` with each wanted picture.

@@ -66,6 +66,12 @@ extension SegmentText {
     ])
   }
 
+  /// Whether a file tells of no word that is left out and of no picture that could not be read. It stands before the words.
+  static func isWhole(_ bytes: [UInt8]) -> Bool {
+    let head = bytes.prefix(1_024)
+    return [#""leftOut":0,"#, #""unreadMs":[],"#].allSatisfy { !head.ranges(of: Array($0.utf8)).isEmpty }
+  }
+
   /// Reads a file.
   package init(_ bytes: [UInt8]) throws(JSONError) {
     let json = try JSONParser.parse(bytes)

@@ -95,8 +95,10 @@ package struct TextSearch {
       bytes += file?.count ?? 0
       if let file, !query.mayMatch(file) {
         matches.addNone()
+        if !SegmentText.isWhole(file) { isWhole = false }
       } else if let file, let text = try? SegmentText(file), directory.isCurrent(text, at: startMs) {
         matches.add(text)
+        if text.leftOut > 0 || !text.unreadMs.isEmpty { isWhole = false }
       } else {
         matches.addNone()
         isWhole = false

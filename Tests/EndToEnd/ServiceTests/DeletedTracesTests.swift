@@ -195,7 +195,8 @@ import Testing
     try runCommands()
 
     // Without this the search proves nothing.
-    let pictures = try PictureBytes(in: [spool.path + "/done/walk@0", spool.output + "/walk"])
+    // Small videos of two sessions have equal bytes: those are decoded.
+    let pictures = try PictureBytes(in: [spool.path + "/done/walk@0"])
     let before = try files(pictures)
     for name in [".mp4", ".json", ".png", ".text.json"] { #expect(before.contains { $0.hasSuffix(name) }, "\(name)") }
     #expect(before.contains { $0.contains("/hls/") } && before.contains { $0.contains("/thumbnails/") })

@@ -14,6 +14,19 @@ struct ArchiveGroup {
     let manifest: JSONValue
     /// Where it ends in the archive: the next segment begins there, or a gap.
     let endMs: Int64
+    let seam: Seam
+    /// The bytes of its manifest, and the masks that it lists.
+    let manifestBytes: Int
+    let masks: Int
+  }
+
+  /// What is known of the change from the segment before to the first picture.
+  enum Seam {
+    /// The manifest's number counts from the segment before.
+    case counted
+    /// The key frames of two stills are equal.
+    case equal
+    case unknown
   }
 
   /// In order; at least one.
@@ -27,18 +40,28 @@ struct ArchiveGroup {
 
   /// Maximum number of frames, which bounds the size of a manifest: ten a second.
   private static let maximumFrames = 6_000
+  /// Maximum bytes of the manifests that are joined: the list of the segments comes on top.
+  private static let maximumManifestBytes = SegmentManifest.maximumBytes - 1 << 20
 }
 
 extension ArchiveGroup {
   /// Groups the segments of a session: up to ten minutes without a gap, with pictures of one kind.
   ///
   /// - Parameter segments: with their manifests, in the order of their starts; none overlaps another one by more than a seam.
-  static func all(_ segments: [(segment: PublishedSegment, json: JSONValue)]) -> [ArchiveGroup] {
+  static func all(
+    _ segments: [(segment: PublishedSegment, json: JSONValue)],
+    haveEqualKeys: Stills.KeyComparison = { _, _ in false }
+  ) rethrows -> [ArchiveGroup] {
     var groups: [ArchiveGroup] = []
     for (index, (segment, json)) in segments.enumerated() {
       let next = index + 1 < segments.count ? segments[index + 1].segment : nil
       let gap = next.flatMap { segment.gap(before: $0) }
-      let part = Part(segment: segment, manifest: json, endMs: gap?.startMs ?? next?.startMs ?? segment.endMs)
+      let frames = json.object?["frames"]?.array ?? []
+      let part = Part(
+        segment: segment, manifest: json, endMs: gap?.startMs ?? next?.startMs ?? segment.endMs,
+        seam: try seam(of: segment, after: index > 0 ? segments[index - 1].segment : nil, haveEqualKeys),
+        manifestBytes: json.bytes().count,
+        masks: frames.reduce(0) { $0 + ($1.object?[PaintedMasks.key]?.array?.count ?? 0) })
       let group = ArchiveGroup(
         parts: [part], gapAfterMs: next == nil ? segment.gapAfterMs : gap.map { $0.endMs - $0.startMs } ?? 0)
       if let last = groups.last, last.joins(part) {
@@ -50,6 +73,16 @@ extension ArchiveGroup {
     return groups
   }
 
+  private static func seam(
+    of segment: PublishedSegment, after before: PublishedSegment?, _ haveEqualKeys: Stills.KeyComparison
+  ) rethrows -> Seam {
+    guard let before else { return .counted }
+    if segment.batchDigest == before.batchDigest, segment.part == before.part + 1 { return .counted }
+    // Equal pictures have other texts.
+    guard !segment.hasOverlayOfInstants else { return .unknown }
+    return try Stills.areOne(before, segment, haveEqualKeys) ? .equal : .unknown
+  }
+
   /// Whether a part can follow in the same segment.
   private func joins(_ part: Part) -> Bool {
     let (last, next) = (parts[parts.count - 1], part.segment)
@@ -57,7 +90,9 @@ extension ArchiveGroup {
       last.segment.pictureKind == next.pictureKind,
       (last.segment.width, last.segment.height) == (next.width, next.height),
       bytes + next.bytes <= SessionDirectory.maximumVideoBytes,
-      parts.reduce(next.frames.count, { $0 + $1.segment.frames.count }) <= Self.maximumFrames
+      parts.reduce(next.frames.count, { $0 + $1.segment.frames.count }) <= Self.maximumFrames,
+      parts.reduce(part.manifestBytes, { $0 + $1.manifestBytes }) <= Self.maximumManifestBytes,
+      parts.reduce(part.masks, { $0 + $1.masks }) <= PaintedMasks.maximumOfManifest
     else { return false }
     // A picture that continues is that of the last frame.
     if let first = next.frames.first, !first.isCaptured, first.timeMs != last.segment.frames.last?.timeMs {
@@ -104,7 +139,8 @@ extension ArchiveGroup {
         if !frame.isCaptured, !all.isEmpty {
           all[all.count - 1].holdMs += holdMs
         } else {
-          all.append(ShownFrame(frame: frame, json: text, startMs: now - startMs, holdMs: holdMs))
+          let json = index == 0 && frame.isCaptured ? part.seam.stating(text) : text
+          all.append(ShownFrame(frame: frame, json: json, startMs: now - startMs, holdMs: holdMs))
         }
         now += holdMs
       }
@@ -180,6 +216,15 @@ extension ArchiveGroup {
       }
     }
     return pages.isEmpty ? nil : .array(pages)
+  }
+}
+
+extension ArchiveGroup.Seam {
+  /// Returns a part's first frame, with the blocks that changed since the picture before it in the archive.
+  fileprivate func stating(_ frame: JSONValue) -> JSONValue {
+    guard self != .counted, var members = frame.object else { return frame }
+    members[ChangedBlocks.key] = self == .equal ? .number(0) : nil
+    return .object(members)
   }
 }
 

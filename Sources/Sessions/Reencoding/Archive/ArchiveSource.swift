@@ -31,7 +31,9 @@ struct ArchiveSource: VideoSource {
   init(_ directory: SessionDirectory) throws {
     self.directory = directory
     // This refuses overlaps.
-    groups = try ArchiveGroup.all(directory.soundSegments().map { try directory.soundManifest($0.startMs) })
+    groups = try ArchiveGroup.all(
+      directory.soundSegments().map { try directory.soundManifest($0.startMs) },
+      haveEqualKeys: directory.keyComparison)
     digest = SHA256.hex(of: Array("archive \(directory.session) \(groups.map(\.source).joined(separator: " "))".utf8))
     guard !groups.contains(where: { $0.parts[0].segment.encoder.object?["quality"]?.string == "archive" }) else {
       throw BadSession(directory.path, "an archive already", advice: "name the session that it was made from")
@@ -40,7 +42,10 @@ struct ArchiveSource: VideoSource {
 
   func overlay(of startMs: Int64) -> JSONValue? { group(at: startMs)?.parts[0].segment.overlay }
 
-  func identity(of startMs: Int64) -> String? { group(at: startMs)?.source }
+  /// Of all sources too: segments of two states of a session are no archive.
+  func identity(of startMs: Int64) -> String? {
+    group(at: startMs).map { SHA256.hex(of: Array("\(digest) \($0.source)".utf8)) }
+  }
 
   private func group(at startMs: Int64) -> ArchiveGroup? { groups.first { $0.startMs == startMs } }
 

@@ -84,9 +84,15 @@ struct Stills {
     if index > 0 { return frame.changedBlocks == 0 }
     let isNext = segment.batchDigest == before.segment.batchDigest && segment.part == before.segment.part + 1
     if isNext { return frame.changedBlocks == 0 }
-    // The first picture of a batch: only the key frames tell.
-    return try segment.part == 1 && !before.segment.isImported && segment.pictureKind == before.segment.pictureKind
-      && before.segment.isStill && haveEqualKeys(before.segment, segment)
+    return try areOne(before.segment, segment, haveEqualKeys)
+  }
+
+  /// Whether a batch begins with the picture that is on screen before it: only the key frames tell.
+  static func areOne(
+    _ before: PublishedSegment, _ segment: PublishedSegment, _ haveEqualKeys: KeyComparison
+  ) rethrows -> Bool {
+    try segment.part == 1 && !segment.isImported && !before.isImported && segment.pictureKind == before.pictureKind
+      && before.isStill && haveEqualKeys(before, segment)
   }
 
   /// Returns instants in milliseconds from the start of the film with all idle time.

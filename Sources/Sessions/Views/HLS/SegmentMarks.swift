@@ -8,7 +8,7 @@ import JSON
 
 /// Events of a segment that a playlist can name.
 struct SegmentMarks: Sendable, Equatable {
-  /// The maximum number of chapters of a segment; pages come first, then notes, then presses.
+  /// The maximum number of chapters of five seconds of a segment; pages come first, then notes, then presses.
   static let maximumChapters = 16
 
   /// Pages and notes, and presses without one of the segment shortly before, each in order.
@@ -20,10 +20,14 @@ struct SegmentMarks: Sendable, Equatable {
   /// The note of the last frame.
   private(set) var lastNote: String?
 
+  private var maximum = SegmentMarks.maximumChapters
+
   init() {}
 
   /// - Parameter manifest: of the segment.
   init(_ manifest: JSONValue, of segment: PublishedSegment) {
+    // An archive has segments of minutes.
+    maximum = Self.maximumChapters * max(1, Int(segment.durationMs / 5_000))
     var marks = SessionMarks()
     marks.add(manifest, of: segment)
     let presses = marks.presses
@@ -31,9 +35,9 @@ struct SegmentMarks: Sendable, Equatable {
     (firstNote, lastNote) = marks.outerNotes
     // The first note and the first press may be left out.
     for kind in [FilmChapter.Kind.navigation, .note] {
-      chapters += marks.chapters.filter { $0.kind == kind }.prefix(Self.maximumChapters + 1)
+      chapters += marks.chapters.filter { $0.kind == kind }.prefix(maximum + 1)
     }
-    chapters += presses.chapters.prefix(Self.maximumChapters + 1)
+    chapters += presses.chapters.prefix(maximum + 1)
   }
 
   /// Returns the chapters in the order of their instants.
@@ -46,7 +50,7 @@ struct SegmentMarks: Sendable, Equatable {
     let isSoon = first.flatMap { first in pressMs.map { first.unixMs - $0 < SessionMarks.quietMs } } ?? false
     // A note that goes on has been named.
     let named = firstNote.flatMap { $0.title == note ? $0 : nil }
-    let list = chapters.filter { !(isSoon && $0 == first) && $0 != named }.prefix(Self.maximumChapters)
+    let list = chapters.filter { !(isSoon && $0 == first) && $0 != named }.prefix(maximum)
     return list.enumerated().sorted { ($0.element.unixMs, $0.offset) < ($1.element.unixMs, $1.offset) }.map(\.element)
   }
 }
