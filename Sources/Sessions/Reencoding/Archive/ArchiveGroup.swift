@@ -20,7 +20,7 @@ struct ArchiveGroup {
     let masks: Int
   }
 
-  /// What is known of the change from the segment before to the first picture.
+  /// How the first picture differs from the segment before.
   enum Seam {
     /// The manifest's number counts from the segment before.
     case counted
