@@ -50,6 +50,14 @@ import Testing
     try text.replacing(old, with: new).write(toFile: path, atomically: true, encoding: .utf8)
   }
 
+  @Test func fileTellsWhetherItHasAllWords() throws {
+    // One picture could not be read.
+    let some = String(decoding: text(.made(1_000, 6_000)).bytes, as: UTF8.self)
+    let all = some.replacing(#""unreadMs":[1000]"#, with: #""unreadMs":[]"#)
+    #expect(!SegmentText.isWhole(Array(some.utf8)) && SegmentText.isWhole(Array(all.utf8)))
+    #expect(!SegmentText.isWhole(Array(all.replacing(#""leftOut":0"#, with: #""leftOut":3"#).utf8)))
+  }
+
   @Test func fileIsReadAsItWasWritten() throws {
     let text = text(.made(1_767_859_512_340, 1_767_859_517_340), ["violet", "straße \"x\\", "日本"])
     #expect(try SegmentText(text.bytes) == text)

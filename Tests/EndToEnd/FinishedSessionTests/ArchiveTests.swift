@@ -205,6 +205,21 @@ import Testing
     #expect(codec.status == 64 && codec.errors.contains("--archive-codec is for --quality archive"))
   }
 
+  /// Segments of two states of a session would be no whole.
+  @Test func archiveOfAGrownSessionIsRefused() throws {
+    let original = try session("s", seconds: 6, batch: 3)
+    _ = try archive(original, as: "h264")
+    let folder = try scratch.directory("later")
+    try FileManager.default.copyItem(atPath: scratch.path("pictures-s/1.png"), toPath: folder + "/1.png")
+    let json = #"{"version":1,"session":"s","frames":[{"file":"1.png","timeMs":\#(Self.startMs + 60_000)}]}"#
+    try scratch.file("later/batch.json", Array(json.utf8))
+    let grown = try EncoderWorker.run("encode", folder, "--output", scratch.path("output"))
+    try #require(grown.status == 0, "\(grown.errors)")
+    let again = try EncoderWorker.run(
+      "reencode", original.path, "--output", scratch.path("archive"), "--quality", "archive", "--archive-codec", "h264")
+    #expect(again.status == 65 && again.errors.contains("published there already"), "\(again.errors)")
+  }
+
   /// An archive, and segments in its place.
   @Test func archiveIsNotMixedWithSegments() throws {
     let original = try session("s", seconds: 6, batch: 3)
