@@ -28,10 +28,12 @@ import Testing
         #EXT-X-DATERANGE:ID="navigation-1767859512340",CLASS="segment-encoder.navigation",START-DATE="2026-01-08T08:05:12.340Z",X-TITLE="page 0"
         #EXT-X-DATERANGE:ID="note-1767859513340",CLASS="segment-encoder.note",START-DATE="2026-01-08T08:05:13.340Z",X-TITLE="note 1000"
         #EXT-X-DATERANGE:ID="pointer-1767859516340",CLASS="segment-encoder.pointer",START-DATE="2026-01-08T08:05:16.340Z",X-TITLE="press at 4000, 1"
+        # note note 1000
         # press 1767859516840
         #EXT-X-PROGRAM-DATE-TIME:2026-01-08T08:05:12.340Z
         #EXTINF:5.000,
         segment-1767859512340-abcdef01.m4s
+        # note\u{20}
         # press 1767859521240
         #EXT-X-PROGRAM-DATE-TIME:2026-01-08T08:05:17.340Z
         #EXTINF:4.000,
@@ -71,7 +73,11 @@ import Testing
     let ids = ranges(text).compactMap { $0.firstMatch(of: #/ID="([^"]*)"/#)?.1 }
     #expect(Set(ids).count == ids.count)
     // The chapters of a film of the whole session, by the same function.
-    let marks = all.flatMap { $0.marks.chapters(afterPressMs: nil) }.filter { $0.kind != .pointer }
+    var note: String?
+    let marks = all.flatMap { part in
+      defer { note = part.marks.lastNote }
+      return part.marks.chapters(afterPressMs: nil, note: note)
+    }.filter { $0.kind != .pointer }
     #expect(ids.count { !$0.hasPrefix("gap-") && !$0.hasPrefix("pointer-") } == marks.count)
   }
 

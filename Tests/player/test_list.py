@@ -90,7 +90,7 @@ class List(PageTest):
         self.assertNotIn(0, widths)
 
     def test_session_opens_with_the_keyboard_alone(self):
-        self.browser.find("#choose").send_keys(Keys.TAB, Keys.ENTER)
+        self.browser.find("#search").send_keys(Keys.TAB, Keys.ENTER)
         self.browser.wait("location.pathname === '/sessions/late/' && document.documentElement.dataset.picture === 'ready'")
 
 
