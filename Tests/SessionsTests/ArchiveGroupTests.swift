@@ -27,7 +27,7 @@ import Testing
           "intervalMs": .number(segment.intervalMs),
         ]
         return (segment, JSONValue.object(own).setting(members[index] ?? [:]))
-      })
+      }, haveEqualKeys: { _, _ in false })
   }
 
   private func ranges(_ groups: [ArchiveGroup]) -> [[Int64]] { groups.map { [$0.startMs, $0.endMs, $0.gapAfterMs] } }
