@@ -74,7 +74,7 @@ import Testing
     #expect(Set(ids).count == ids.count)
     // The chapters of a film of the whole session, by the same function.
     var note: String?
-    let marks = all.flatMap { part in
+    let marks = all.flatMap { part -> [FilmChapter] in
       defer { note = part.marks.lastNote }
       return part.marks.chapters(afterPressMs: nil, note: note)
     }.filter { $0.kind != .pointer }
