@@ -61,14 +61,7 @@ static inline int clinux_landlock(const char *const *executable, const char *con
 // as one that opens a file to write, a socket or a process, fails with EPERM. execve stays allowed: it has to start the program. 0,
 // or -1 where the kernel has no such filters.
 static inline int clinux_only_read(void) {
-#if defined(__x86_64__)
-  const unsigned architecture = AUDIT_ARCH_X86_64;
-#elif defined(__aarch64__)
-  const unsigned architecture = AUDIT_ARCH_AARCH64;
-#else
-  return -1;
-#endif
-#define CLINUX_ALLOW(name) BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_##name, 0, 1), BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW)
+  if (CLINUX_ARCHITECTURE == 0) return -1;
 // An open call as long as it only reads: the flags are the argument of this number.
 #define CLINUX_ALLOW_READING(name, number)                                                            \
   BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_##name, 0, 4),                                              \
@@ -76,10 +69,7 @@ static inline int clinux_only_read(void) {
       BPF_JUMP(BPF_JMP | BPF_JSET | BPF_K, O_ACCMODE | O_CREAT | O_TRUNC, 1, 0),                      \
       BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW), BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EPERM)
   struct sock_filter filter[] = {
-      BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, arch)),
-      BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, architecture, 1, 0),
-      BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_KILL_PROCESS),
-      BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+      CLINUX_FILTER_START,
       CLINUX_ALLOW_READING(openat, 2),
       // fcntl as far as it concerns descriptors and their flags (F_DUPFD to F_SETFL): F_SETOWN and F_SETSIG send signals to others.
       BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_fcntl, 0, 4),
@@ -100,10 +90,8 @@ static inline int clinux_only_read(void) {
       CLINUX_ALLOW(gettid), CLINUX_ALLOW(restart_syscall), CLINUX_ALLOW(exit), CLINUX_ALLOW(exit_group),
       BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EPERM),
   };
-#undef CLINUX_ALLOW
 #undef CLINUX_ALLOW_READING
-  struct sock_fprog program = {sizeof filter / sizeof filter[0], filter};
-  return (int)syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, 0u, &program);
+  return clinux_set_filter(filter, sizeof filter / sizeof filter[0]);
 }
 
 // Becomes the program, which reads from and writes to the socket. Only calls that are safe between fork and exec.

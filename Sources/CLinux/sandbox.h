@@ -178,17 +178,31 @@ enum { CLINUX_FILTERED = EOWNERDEAD };
 // accept a filter and ignore it.
 static inline int clinux_is_filtered(void) { return syscall(SYS_getppid) == -1 && errno == CLINUX_FILTERED; }
 
+// The beginning of a filter of system calls: it ends a process of another architecture, and reads the number of the call.
+#if defined(__x86_64__)
+#define CLINUX_ARCHITECTURE AUDIT_ARCH_X86_64
+#elif defined(__aarch64__)
+#define CLINUX_ARCHITECTURE AUDIT_ARCH_AARCH64
+#else
+#define CLINUX_ARCHITECTURE 0  // not known: no filter
+#endif
+#define CLINUX_FILTER_START                                                \
+  BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, arch)), \
+      BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, CLINUX_ARCHITECTURE, 1, 0),      \
+      BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_KILL_PROCESS),                 \
+      BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr))
+#define CLINUX_ALLOW(name) BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_##name, 0, 1), BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW)
+
+// Puts a filter in force. The process has to have no new privileges (PR_SET_NO_NEW_PRIVS). 0, or -1.
+static inline int clinux_set_filter(struct sock_filter *filter, unsigned short count) {
+  struct sock_fprog program = {count, filter};
+  return (int)syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, 0u, &program);
+}
+
 // From here on only what computing needs: memory, the descriptors that are open, and the end. Anything else, such as opening a
 // file, a socket or a process, ends the process at once. 0, or -1 where the kernel has no such filters.
 static inline int clinux_only_compute(void) {
-#if defined(__x86_64__)
-  const unsigned architecture = AUDIT_ARCH_X86_64;
-#elif defined(__aarch64__)
-  const unsigned architecture = AUDIT_ARCH_AARCH64;
-#else
-  return -1;
-#endif
-#define CLINUX_ALLOW(name) BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_##name, 0, 1), BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW)
+  if (CLINUX_ARCHITECTURE == 0) return -1;
 // mmap and mprotect as long as they do not make code: the third argument has no PROT_EXEC (4).
 #define CLINUX_ALLOW_DATA(name)                                                                          \
   BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_##name, 0, 4),                                                 \
@@ -196,10 +210,7 @@ static inline int clinux_only_compute(void) {
       BPF_JUMP(BPF_JMP | BPF_JSET | BPF_K, 4, 1, 0), BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),       \
       BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_KILL_PROCESS)
   struct sock_filter filter[] = {
-      BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, arch)),
-      BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, architecture, 1, 0),
-      BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_KILL_PROCESS),
-      BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+      CLINUX_FILTER_START,
       // The answer of the filter itself, for clinux_is_filtered.
       BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_getppid, 0, 1),
       BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | (CLINUX_FILTERED & SECCOMP_RET_DATA)),
@@ -210,9 +221,7 @@ static inline int clinux_only_compute(void) {
       CLINUX_ALLOW_DATA(mmap), CLINUX_ALLOW_DATA(mprotect),
       BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_KILL_PROCESS),
   };
-#undef CLINUX_ALLOW
 #undef CLINUX_ALLOW_DATA
-  struct sock_fprog program = {sizeof filter / sizeof filter[0], filter};
   if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0) return -1;
-  return (int)syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, 0u, &program);
+  return clinux_set_filter(filter, sizeof filter / sizeof filter[0]);
 }

@@ -36,6 +36,12 @@ package struct ParameterSets: Equatable {
     coding == .av1 ? OpenBitstreamUnit.split(sequence[...])?.first.flatMap { AV1SequenceHeader($0.payload) } : nil
   }
 
+  /// The first byte of an `av1C`: a marker and version 1. An `avcC` begins with 1.
+  private static let av1Version: UInt8 = 0x81
+
+  /// Whether a configuration is an `av1C`.
+  package static func isAV1(_ configuration: [UInt8]) -> Bool { configuration.first == av1Version }
+
   /// The type of the box that ``configuration`` is in.
   package var configurationType: String { coding == .av1 ? "av1C" : "avcC" }
 
@@ -45,8 +51,8 @@ package struct ParameterSets: Equatable {
   /// `AVCDecoderConfigurationRecord` (ISO/IEC 14496-15, 5.3.3.1), or `AV1CodecConfigurationRecord` (AV1 in ISOBMFF, 2.3).
   package var configuration: [UInt8] {
     if let av1 {
-      // A marker and version 1; 8 bits, 4:2:0, an unknown place of chroma; no delay of the presentation.
-      return [0x81, UInt8(av1.profile << 5 | av1.level), UInt8(av1.tier << 7 | 0x0C), 0] + sequence
+      // 8 bits, 4:2:0, an unknown place of chroma; no delay of the presentation.
+      return [Self.av1Version, UInt8(av1.profile << 5 | av1.level), UInt8(av1.tier << 7 | 0x0C), 0] + sequence
     }
     var record = MP4Box()
     record.u8(1)
@@ -70,7 +76,7 @@ package struct ParameterSets: Equatable {
   /// Reads a record with one set of each kind.
   package init?(configuration: some Sequence<UInt8>) {
     let configuration = Array(configuration)
-    if configuration.first == 0x81 {
+    if Self.isAV1(configuration) {
       self.init(av1: Array(configuration.dropFirst(4)))
       guard self.configuration == configuration else { return nil }
       return

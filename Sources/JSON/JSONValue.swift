@@ -78,6 +78,13 @@ extension JSONValue {
     return value
   }
 
+  /// Returns a whole number that lies in a range.
+  package func required(_ key: String, in range: ClosedRange<Int64>) throws(JSONError) -> Int64 {
+    let value = try required(key, .integer)
+    guard range.contains(value) else { throw JSONError("\(key): out of range") }
+    return value
+  }
+
   /// Returns a member; nil if it is missing or null.
   package func optional<Value>(_ key: String, _ kind: JSONKind<Value>) throws(JSONError) -> Value? {
     guard let members = object else { throw JSONError("not an object") }

@@ -12,7 +12,7 @@ import Testing
   private func file(_ fixture: String) throws -> MP4File {
     let decoder = PictureDecoder(limits: Limits())
     let picture = try decoder.picture(from: try Fixture(fixture).bytes("1767859512340.jpg"), masks: .none)
-    let encoder = try H264Encoder(
+    let encoder = try VideoEncoder(
       width: picture.codedWidth, height: picture.codedHeight, settings: EncoderSettings(.balanced))
     let coded = try encoder.encode(picture, pts: 0) + encoder.encode(picture, pts: 90_000) + encoder.finish()
     return MP4File(

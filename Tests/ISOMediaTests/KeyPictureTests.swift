@@ -38,7 +38,7 @@ import Testing
     PixelSize(width: 750, height: 1_334),
   ])
   func everySampleIsKept(size: PixelSize) throws {
-    var sets = try H264Encoder(width: size.width, height: size.height, settings: EncoderSettings(.balanced))
+    var sets = try VideoEncoder(width: size.width, height: size.height, settings: EncoderSettings(.balanced))
       .parameterSets
     let writer = try KeyPictureWriter(for: sets)
     sets.keyPicture = writer.parameterSet
@@ -67,7 +67,7 @@ import Testing
   }
 
   @Test func pictureOfAnotherSizeAndOtherStreamsAreRefused() throws {
-    let sets = try H264Encoder(width: 64, height: 64, settings: EncoderSettings(.balanced)).parameterSets
+    let sets = try VideoEncoder(width: 64, height: 64, settings: EncoderSettings(.balanced)).parameterSets
     let writer = try KeyPictureWriter(for: sets)
     #expect(throws: SegmentMismatch.self) { try writer.picture([UInt8](repeating: 0, count: writer.bytes - 1)) }
     #expect(throws: SegmentMismatch.self) {
@@ -77,7 +77,7 @@ import Testing
 
   /// Zeros beside the number change the unit's emulation prevention bytes.
   @Test func pictureIsNumberedWhereItsNeighboursAreZero() throws {
-    let sets = try H264Encoder(width: 64, height: 64, settings: EncoderSettings(.balanced)).parameterSets
+    let sets = try VideoEncoder(width: 64, height: 64, settings: EncoderSettings(.balanced)).parameterSets
     let writer = try SkipSliceWriter(after: sets)
     // A P slice whose number and the bytes behind it are zero: 0, then an emulation prevention byte.
     let head: [UInt8] = [0x41, 0x9A, 0x00, 0x00, 0x01, 0x55, 0x77]

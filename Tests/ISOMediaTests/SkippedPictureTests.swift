@@ -155,7 +155,7 @@ import Testing
   }
 
   @Test func streamsOfOtherKindsAreRefused() throws {
-    let sets = try H264Encoder(width: 64, height: 64, settings: EncoderSettings(.balanced)).parameterSets
+    let sets = try VideoEncoder(width: 64, height: 64, settings: EncoderSettings(.balanced)).parameterSets
     let repeats = try SkipSliceWriter(after: sets)
     #expect(throws: SegmentMismatch.self) {
       try SkipSliceWriter(after: ParameterSets(sequence: sets.sequence, picture: [0x68, 0, 0, 0]))

@@ -91,7 +91,7 @@ import Testing
         1: ["touches": touches, SegmentPages.key: page, "refused": refused, "metadata": .object(["n": .number(2)])],
       ])
     #expect(groups.count == 1)
-    let manifest = try groups[0].manifest(digest: "d", number: 1, of: 1).object ?? [:]
+    let manifest = try groups[0].manifest(groups[0].frames(), digest: "d", number: 1, of: 1).object ?? [:]
     let frames = manifest["frames"]?.array ?? []
     #expect(frames.map { $0.object?["timeMs"]?.integer } == [1_000, 3_000, 7_000])
     #expect(frames.map { $0.object?["holdMs"]?.integer } == [2_000, 4_000, 4_000])

@@ -137,8 +137,8 @@ private struct FrameDecoder {
   /// The frame that was decoded last. One that is not decoded keeps its files, and its decoder.
   var last: LastFrame? { previous.flatMap { $0.picture.isDecoded ? $0 : nil } }
 
-  /// - Returns: the picture, its notes, the parts that masks cover, and the number of its blocks that differ from the picture before; nil for the first one of
-  ///   the batch and after another size.
+  /// - Returns: the picture, its notes, the parts that masks cover, and the number of its blocks that differ from the picture before:
+  ///   nil for the first one of the batch and after another size.
   /// - Throws: ``RefusedPicture`` if the frame is at fault.
   mutating func decode(
     _ frame: Frame, _ images: [FrameFile], _ identity: String

@@ -122,9 +122,7 @@ extension PublishedSegment {
     }
     // Bounds far above the values that we write, and far below those whose sums overflow.
     func count(_ key: String, from minimum: Int = 0, upTo maximum: Int = 1 << 42) throws(JSONError) -> Int {
-      let value = try json.required(key, .integer)
-      guard (Int64(minimum)...Int64(maximum)).contains(value) else { throw JSONError("\(key): out of range") }
-      return Int(value)
+      Int(try json.required(key, in: Int64(minimum)...Int64(maximum)))
     }
     batch = try json.required("batch", .string)
     batchDigest = try json.required("batchDigest", .string)
@@ -143,11 +141,9 @@ extension PublishedSegment {
     let blocks = ChangedBlocks.total(width: width, height: height)
     var heldMs: Int64 = 0
     frames = try json.required("frames", .array).map { (frame) throws(JSONError) in
-      let holdMs = try frame.required("holdMs", .integer)
-      guard (0...MediaTime.maximumSampleMs - heldMs).contains(holdMs) else { throw JSONError("holdMs: out of range") }
+      let holdMs = try frame.required("holdMs", in: 0...MediaTime.maximumSampleMs - heldMs)
       heldMs += holdMs
-      let timeMs = try frame.required("timeMs", .integer)
-      guard (0...(1 << 42)).contains(timeMs) else { throw JSONError("timeMs: out of range") }
+      let timeMs = try frame.required("timeMs", in: 0...(1 << 42))
       let isCaptured = try frame.required("status", .string) == FrameHold.Status.captured.rawValue
       // A version without the number copies it when it scales the pictures: one that cannot be is unknown.
       let changed = frame.object?[ChangedBlocks.key]?.integer.flatMap {

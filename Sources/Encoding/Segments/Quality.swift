@@ -1,5 +1,6 @@
 import CFFmpeg
 import FrameBatches
+import ISOMedia
 import JSON
 
 /// A trade-off between bytes and likeness.
@@ -26,6 +27,9 @@ package struct EncoderSettings: Sendable {
   let quality: Quality
   /// The coding of an archive; nil for segments as a worker makes them.
   package let archive: ArchiveCoding?
+  var coding: ParameterSets.Coding { archive == .av1 ? .av1 : .h264 }
+  /// Whether each picture needs a sample of the encoder, even if it repeats the one before.
+  var codesRepeats: Bool { coding == .av1 }
   var codec: String { archive?.codec ?? "libx264" }
   var preset: String { archive?.preset ?? "superfast" }
   var rateFactor: Double { archive?.rateFactor ?? quality.rateFactor }

@@ -50,7 +50,7 @@ package struct SegmentWriter: ~Copyable {
   private let height: Int
   private var holds: [PlacedHold] = []
   /// Opened once another picture is known to follow, or at the end.
-  private var encoder: (any SegmentCoder)?
+  private var encoder: VideoEncoder?
   private var coded: [CodedPicture] = []
   /// The frame on screen; nil if the next one is known to differ.
   private var shown: SourceFrame?
@@ -106,11 +106,11 @@ package struct SegmentWriter: ~Copyable {
   }
 
   /// Returns the encoder, which is opened with the first picture.
-  private mutating func openEncoder() throws -> any SegmentCoder {
+  private mutating func openEncoder() throws -> VideoEncoder {
     if let encoder { return encoder }
     guard let picture = try only?.picture() else { throw SegmentMismatch("it has no picture") }
     let watch = profile?.start(.encode)
-    let opened = try settings.coder(width: picture.codedWidth, height: picture.codedHeight)
+    let opened = try VideoEncoder(width: picture.codedWidth, height: picture.codedHeight, settings: settings)
     coded += try opened.encode(picture, pts: 0)
     if let watch { encodingTime = encodingTime + watch.span }
     encoder = opened

@@ -24,9 +24,7 @@ package struct CodedPictureOrder: Equatable {
   ///   - name: names the file in errors.
   ///   - step: called for each sample that is read.
   func planes(of file: any ByteSource, _ name: String, step: @escaping () -> Void = {}) throws -> [UInt8] {
-    let reader = try MP4Reader(file)
-    guard reader.parameterSets != nil else { throw BadSession(name, "no H.264 or AV1 track first") }
-    let film = try VideoPictures(reader, track: 0, limits: .published, isCropped: false, step: step)
+    let film = try SegmentPictures.film(of: file, name, isCropped: false, step: step)
     guard let picture = try film.picture(at: start), picture.size == size, picture.format == AV_PIX_FMT_YUV420P else {
       throw BadSession(name, "no picture of its size at its instant")
     }

@@ -69,7 +69,9 @@ extension FinishedVideo {
   private init(_ track: VideoTrack, _ stored: StoredSamples, name: String) throws(BadSession) {
     func bad(_ cause: String) -> BadSession { BadSession(name, cause, advice: Self.advice) }
     guard track.isOnlyVideo else { throw bad("several video tracks") }
-    guard let configuration = stored.configuration, configuration.first != 0x81 else { throw bad("no H.264 track") }
+    guard let configuration = stored.configuration, !ParameterSets.isAV1(configuration) else {
+      throw bad("no H.264 track")
+    }
     guard configuration.count > 4, configuration[4] & 3 == 3, let sets = ParameterSets(configuration: configuration),
       sets.isOrdinary420
     else { throw bad("another kind of H.264 than segments have: several parameter sets, or no 4:2:0 of 8 bits") }

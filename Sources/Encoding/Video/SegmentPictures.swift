@@ -89,13 +89,14 @@ package final class SegmentPictures {
   ///
   /// - Parameters:
   ///   - name: names the file in errors.
+  ///   - isCropped: whether pictures lack the columns and rows that players crop.
   ///   - step: called for each sample that is read.
   static func film(
-    of file: any ByteSource, _ name: String, step: @escaping () -> Void = {}
+    of file: any ByteSource, _ name: String, isCropped: Bool = true, step: @escaping () -> Void = {}
   ) throws -> VideoPictures {
     let reader = try MP4Reader(file)
     guard reader.parameterSets != nil else { throw BadSession(name, "no H.264 or AV1 track first") }
-    return try VideoPictures(reader, track: 0, limits: .published, step: step)
+    return try VideoPictures(reader, track: 0, limits: .published, isCropped: isCropped, step: step)
   }
 
   /// Decodes a segment's video and calls `each` with each wanted picture.

@@ -29,14 +29,7 @@ package final class TextPasses: Sendable {
   private let logger: Logger
   private let state = Mutex(State())
   private let thread = Mutex<PeriodicThread?>(nil)
-  private let isEnding = Flag()
-
-  /// A Boolean for any thread.
-  private final class Flag: Sendable {
-    private let value = Atomic(false)
-    var isSet: Bool { value.load(ordering: .relaxed) }
-    func set() { value.store(true, ordering: .relaxed) }
-  }
+  private let isEnding = Atomic(false)
 
   /// - Parameters:
   ///   - store: an output directory.
@@ -66,7 +59,7 @@ package final class TextPasses: Sendable {
   /// Starts the thread.
   func start() throws {
     let started = try PeriodicThread("text", everyMs: Self.lookMs) { [self] in
-      pass(Cancellation { [shutdown, isEnding] in shutdown.isStopping || isEnding.isSet })
+      pass(Cancellation { [self] in shutdown.isStopping || isEnding.load(ordering: .relaxed) })
     }
     thread.withLock { $0 = started }
   }
@@ -75,7 +68,7 @@ package final class TextPasses: Sendable {
   ///
   /// - Parameter all: whether to read the sessions that wait, until the worker stops.
   func finish(all: Bool) {
-    isEnding.set()
+    isEnding.store(true, ordering: .relaxed)
     thread.withLock { thread in
       thread?.stop()
       thread = nil

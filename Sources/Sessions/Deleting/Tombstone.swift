@@ -32,8 +32,7 @@ package struct Tombstone: Sendable, Equatable {
   init(_ json: JSONValue, of session: SessionID) throws(JSONError) {
     guard try json.required("format", .string) == Self.format else { throw JSONError("format: another one") }
     guard try json.required("session", .string) == session.description else { throw JSONError("session: another one") }
-    let deletedAtMs = try json.required("deletedAtMs", .integer)
-    guard (0...Self.latestMs).contains(deletedAtMs) else { throw JSONError("deletedAtMs: out of range") }
+    let deletedAtMs = try json.required("deletedAtMs", in: 0...Self.latestMs)
     self.init(session, deletedAtMs: deletedAtMs, reason: try json.optional("reason", .string) ?? "")
   }
 

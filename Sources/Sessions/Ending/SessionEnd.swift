@@ -42,9 +42,7 @@ package struct SessionEnd: Sendable, Equatable {
     guard let cause = Cause(rawValue: try json.required("cause", .string)) else {
       throw JSONError("cause: another one")
     }
-    let endedMs = try json.required("endedMs", .integer)
-    guard (0...Self.latestMs).contains(endedMs) else { throw JSONError("endedMs: out of range") }
-    self.init(session, cause, endedMs: endedMs)
+    self.init(session, cause, endedMs: try json.required("endedMs", in: 0...Self.latestMs))
   }
 
   var json: JSONValue {

@@ -31,11 +31,7 @@ package struct SessionRetention: Sendable, Equatable {
   }
 
   init(_ json: JSONValue, of session: SessionID) throws(JSONError) {
-    func number(_ key: String) throws(JSONError) -> Int64 {
-      let value = try json.required(key, .integer)
-      guard Self.bounds.contains(value) else { throw JSONError("\(key): out of range") }
-      return value
-    }
+    func number(_ key: String) throws(JSONError) -> Int64 { try json.required(key, in: Self.bounds) }
     guard try json.required("format", .string) == Self.format else { throw JSONError("format: another one") }
     guard try json.required("session", .string) == session.description else { throw JSONError("session: another one") }
     self.init(

@@ -66,7 +66,7 @@ extension SegmentText {
     ])
   }
 
-  /// Whether a file tells of no word that is left out and of no picture that could not be read. It stands before the words.
+  /// Whether a file says that no word is left out and that every picture could be read. It says so before its words.
   static func isWhole(_ bytes: [UInt8]) -> Bool {
     let head = bytes.prefix(1_024)
     return [#""leftOut":0,"#, #""unreadMs":[],"#].allSatisfy { !head.ranges(of: Array($0.utf8)).isEmpty }
@@ -78,11 +78,11 @@ extension SegmentText {
     guard try json.required("format", .string) == Self.format else { throw JSONError("format: not \(Self.format)") }
     guard let session = SessionID(try json.required("session", .string)) else { throw JSONError("session: no name") }
     self.session = session
-    (startMs, endMs) = (try json.whole("startMs", upTo: 1 << 42), try json.whole("endMs", upTo: 1 << 42))
+    (startMs, endMs) = (try json.required("startMs", in: 0...(1 << 42)), try json.required("endMs", in: 0...(1 << 42)))
     sha256 = try json.required("sha256", .string)
     (engine, language) = (try json.required("engine", .string), try json.required("language", .string))
-    pictures = Int(try json.whole("pictures", upTo: 1 << 30))
-    leftOut = Int(try json.whole("leftOut", upTo: 1 << 40))
+    pictures = Int(try json.required("pictures", in: 0...(1 << 30)))
+    leftOut = Int(try json.required("leftOut", in: 0...(1 << 40)))
     unreadMs = try json.required("unreadMs", .array).map { (value) throws(JSONError) in
       guard let instant = value.integer else { throw JSONError("unreadMs: not a whole number") }
       return instant
@@ -109,23 +109,13 @@ extension VisibleWord {
   }
 
   fileprivate init(_ json: JSONValue, within bounds: ClosedRange<Int64>) throws(JSONError) {
-    func side(_ key: String) throws(JSONError) -> Int { Int(try json.whole(key, upTo: 1 << 14)) }
+    func side(_ key: String) throws(JSONError) -> Int { Int(try json.required(key, in: 0...(1 << 14))) }
     text = try json.required("text", .string)
     box = PictureRegion(
       x: try side("x"), y: try side("y"), width: try side("width"), height: try side("height"))
-    confidence = Int(try json.whole("confidence", upTo: 100))
-    let (from, until) = (try json.whole("fromMs", upTo: 1 << 42), try json.whole("untilMs", upTo: 1 << 42))
-    guard bounds.contains(from), bounds.contains(until), from <= until else {
-      throw JSONError("a word is shown outside of its segment")
-    }
+    confidence = Int(try json.required("confidence", in: 0...100))
+    let (from, until) = (try json.required("fromMs", in: bounds), try json.required("untilMs", in: bounds))
+    guard from <= until else { throw JSONError("a word ends before it begins") }
     shownMs = from..<until
-  }
-}
-
-extension JSONValue {
-  fileprivate func whole(_ key: String, upTo maximum: Int64) throws(JSONError) -> Int64 {
-    let value = try required(key, .integer)
-    guard (0...maximum).contains(value) else { throw JSONError("\(key): out of range") }
-    return value
   }
 }

@@ -56,7 +56,7 @@ struct SegmentTextReading {
     // Equal pictures have other texts.
     if segment.hasOverlayOfInstants { return nil }
     // It counts from the picture before in the batch; segments of another batch may lie in between.
-    if let before, before.batchDigest != segment.batchDigest || before.part + 1 != segment.part { return nil }
+    if let before, !segment.isNextPart(after: before) { return nil }
     return frame.changedBlocks
   }
 

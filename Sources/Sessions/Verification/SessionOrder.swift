@@ -11,7 +11,7 @@ enum SessionOrder {
       let isSameBatch = one.batchDigest == next.batchDigest
       let overlaps = next.startMs < one.endMs && (isSameBatch || !one.isSeam(with: next))
       if overlaps { problems.append(Problem(file: next.file, what: "overlaps \(one.file)")) }
-      if isSameBatch && next.part == one.part + 1 && one.endMs + one.gapAfterMs != next.startMs {
+      if next.isNextPart(after: one) && one.endMs + one.gapAfterMs != next.startMs {
         problems.append(Problem(file: one.file, what: "its gap does not end where the next segment begins"))
       }
     }

@@ -54,7 +54,7 @@ package enum ArchiveCoding: String, Sendable, CaseIterable {
     case nil:
       if !encoders.hasAV1 { return (.h264, "this libavcodec has no SVT-AV1") }
       if !encoders.isMeasured { return (.h264, "SVT-AV1 was not measured with libavcodec \(encoders.major)") }
-      return isLarge ? (.av1, nil) : (.h264, "SVT-AV1 takes no picture of less than 64 pixels a side")
+      return isLarge ? (.av1, nil) : (.h264, "SVT-AV1 takes no picture of less than \(smallestAV1Side) pixels a side")
     }
   }
 

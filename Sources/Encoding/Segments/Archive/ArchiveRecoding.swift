@@ -14,13 +14,14 @@ package enum ArchiveRecoding {
     _ count: Int, picture: (Int) throws -> Picture
   ) throws -> (samples: [[UInt8]], parameterSets: ParameterSets) {
     let first = try picture(0)
-    let coder = try EncoderSettings(.av1).coder(width: first.codedWidth, height: first.codedHeight)
-    var coded = try coder.encode(first, pts: 0)
-    for index in 1..<max(1, count) { coded += try coder.encode(picture(index), pts: Int64(index)) }
-    coded += try coder.finish()
+    let encoder = try VideoEncoder(
+      width: first.codedWidth, height: first.codedHeight, settings: EncoderSettings(ArchiveCoding.av1))
+    var coded = try encoder.encode(first, pts: 0)
+    for index in 1..<max(1, count) { coded += try encoder.encode(picture(index), pts: Int64(index)) }
+    coded += try encoder.finish()
     guard coded.map(\.pts) == Array(0..<Int64(count)), coded.map(\.isKey) == (0..<count).map({ $0 == 0 }) else {
       throw SegmentMismatch("the encoder changed a time or added a key frame")
     }
-    return (coded.map(\.data), coder.parameterSets)
+    return (coded.map(\.data), encoder.parameterSets)
   }
 }

@@ -77,7 +77,7 @@ extension ArchiveGroup {
     of segment: PublishedSegment, after before: PublishedSegment?, _ haveEqualKeys: Stills.KeyComparison
   ) rethrows -> Seam {
     guard let before else { return .counted }
-    if segment.batchDigest == before.batchDigest, segment.part == before.part + 1 { return .counted }
+    if segment.isNextPart(after: before) { return .counted }
     // Equal pictures have other texts.
     guard !segment.hasOverlayOfInstants else { return .unknown }
     return try Stills.areOne(before, segment, haveEqualKeys) ? .equal : .unknown
@@ -158,9 +158,12 @@ extension ArchiveGroup {
   /// Returns the manifest of the archive's segment, as if a worker had published it: without the facts of its video.
   ///
   /// - Parameters:
+  ///   - frames: those of ``frames()``.
   ///   - digest: of the archive, in the place of a batch's.
   ///   - number: of the group, from 1, and the number of all groups.
-  func manifest(digest: String, number: Int, of groups: Int) throws -> JSONValue {
+  func manifest(
+    _ frames: [ShownFrame], digest: String, number: Int, of groups: Int
+  ) throws(BadSession) -> JSONValue {
     let (first, last) = (parts[0].manifest, parts[parts.count - 1].manifest)
     var members = first.object ?? [:]
     for key in ["touches", SegmentPages.key] { members[key] = nil }
@@ -170,10 +173,10 @@ extension ArchiveGroup {
     let metadata = parts.map { $0.manifest.object?["metadata"] ?? .null }
     let isOne = metadata.allSatisfy { $0 == metadata[0] }
     for key in ["intervalMs", "final"] { members[key] = last.object?[key] }
-    return try JSONValue.object(members).setting([
+    return JSONValue.object(members).setting([
       "batchDigest": .string(digest), "part": .number(number), "parts": .number(groups), "endMs": .number(endMs),
       "durationMs": .number(endMs - startMs), "gapAfterMs": .number(gapAfterMs),
-      "frames": .array(frames().map { $0.json.setting(["holdMs": .number($0.holdMs)]) }),
+      "frames": .array(frames.map { $0.json.setting(["holdMs": .number($0.holdMs)]) }),
       "encoder": (first.object?["encoder"] ?? .object([:])).setting(["segmentMs": .number(ArchiveCoding.segmentMs)]),
       Self.key: .array(zip(parts, metadata).map { part, metadata in part.json(isOne ? nil : metadata) }),
     ])

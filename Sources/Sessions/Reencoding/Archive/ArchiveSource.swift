@@ -42,7 +42,7 @@ struct ArchiveSource: VideoSource {
 
   func overlay(of startMs: Int64) -> JSONValue? { group(at: startMs)?.parts[0].segment.overlay }
 
-  /// Of all sources too: segments of two states of a session are no archive.
+  /// It depends on all sources: an archive of a session that has grown has other segments throughout.
   func identity(of startMs: Int64) -> String? {
     group(at: startMs).map { SHA256.hex(of: Array("\(digest) \($0.source)".utf8)) }
   }
@@ -55,8 +55,8 @@ struct ArchiveSource: VideoSource {
     let group = groups[piece]
     let first = group.parts[0].segment
     try SessionSource.require(first, within: directory.reader.decoders?.limits)
-    let manifest = try group.manifest(digest: digest, number: piece + 1, of: groups.count)
     let (frames, startMs, endMs) = (try group.frames(), group.startMs, group.endMs)
+    let manifest = try group.manifest(frames, digest: digest, number: piece + 1, of: groups.count)
     let holds = frames.enumerated().map { index, shown in
       let capture = Capture(
         source: shown.json.object?["source"]?.string ?? "", timeMs: shown.frame.timeMs, width: first.width,

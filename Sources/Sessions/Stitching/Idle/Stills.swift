@@ -82,8 +82,7 @@ struct Stills {
     // Equal pictures have other texts.
     if segment.hasOverlayOfInstants { return false }
     if index > 0 { return frame.changedBlocks == 0 }
-    let isNext = segment.batchDigest == before.segment.batchDigest && segment.part == before.segment.part + 1
-    if isNext { return frame.changedBlocks == 0 }
+    if segment.isNextPart(after: before.segment) { return frame.changedBlocks == 0 }
     return try areOne(before.segment, segment, haveEqualKeys)
   }
 
@@ -160,6 +159,11 @@ extension StitchPlan.Part {
 }
 
 extension PublishedSegment {
+  /// Whether it is the part of a batch behind another one. Then the changed blocks of its first picture count from that one.
+  func isNextPart(after other: PublishedSegment) -> Bool {
+    batchDigest == other.batchDigest && part == other.part + 1
+  }
+
   /// Whether it shows one picture.
   var isStill: Bool { frames.dropFirst().allSatisfy { !$0.isCaptured || $0.changedBlocks == 0 } }
 }

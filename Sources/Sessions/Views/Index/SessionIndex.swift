@@ -223,9 +223,5 @@ extension JSONValue {
   fileprivate static let counts = Int64(0)...(1 << 42)
 
   /// Returns a member that counts something.
-  func count(_ key: String) throws(JSONError) -> Int64 {
-    let value = try required(key, .integer)
-    guard Self.counts.contains(value) else { throw JSONError("\(key): out of range") }
-    return value
-  }
+  func count(_ key: String) throws(JSONError) -> Int64 { try required(key, in: Self.counts) }
 }

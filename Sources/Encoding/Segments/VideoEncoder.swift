@@ -1,0 +1,150 @@
+// libx264, and libsvtav1 for archives, through libavcodec: one encoder a segment, in which the first picture is the only key frame.
+// Each unit shows one picture, in order. With one thread, the same pictures give the same bytes.
+
+import CFFmpeg
+import FileSystem
+import ISOMedia
+
+/// One coded picture.
+struct CodedPicture {
+  /// The start, in ticks of ``MediaTime/timescale`` from the segment's start.
+  let pts: Int64
+  /// The decoding time: equal, as no picture is reordered.
+  let dts: Int64
+  let isKey: Bool
+  /// In H.264, NAL units, each behind its length in 4 bytes (ISO/IEC 14496-15, 5.3.4.2). In AV1, a temporal unit without delimiter.
+  let data: [UInt8]
+}
+
+final class VideoEncoder {
+  /// Pixels, even.
+  let width: Int
+  let height: Int
+  let parameterSets: ParameterSets
+  private let coding: ParameterSets.Coding
+  private let codec: CodecContext
+  private let packet: Packet
+  /// Whether the encoder counts pictures, and does not know their times, by which look-ahead values them.
+  private let counts: Bool
+  /// The times of the pictures that were sent, if the encoder counts them.
+  private var times: [Int64] = []
+
+  init(width: Int, height: Int, settings: EncoderSettings) throws(FFmpegError) {
+    guard let encoder = unsafe avcodec_find_encoder_by_name(settings.codec) else {
+      throw FFmpegError(
+        function: "avcodec_find_encoder_by_name(\(settings.codec))", code: cff_error_encoder_not_found())
+    }
+    (self.width, self.height) = (width, height)
+    coding = settings.coding
+    counts = settings.archive != nil
+    codec = try unsafe CodecContext(encoder)
+    packet = try Packet()
+    let context = unsafe codec.pointer
+    unsafe context.pointee.width = Int32(width)
+    unsafe context.pointee.height = Int32(height)
+    unsafe context.pointee.pix_fmt = AV_PIX_FMT_YUV420P
+    // Without a frame rate x264 takes the time base for it, and chooses level 6.2 instead of 3.2. It is a constant: all segments of a
+    // size have the same parameter sets, whatever the recorder's interval.
+    let (base, rate): (Int32, Int32) = counts ? (25, 25) : (Int32(MediaTime.timescale), 1)
+    unsafe context.pointee.time_base = AVRational(num: 1, den: base)
+    unsafe context.pointee.framerate = AVRational(num: rate, den: 1)
+    unsafe context.pointee.thread_count = 1
+    unsafe context.pointee.flags |= cff_flag_global_header()
+    // The screenshot's own colours: sRGB in the matrix of BT.601.
+    unsafe context.pointee.color_primaries = AVCOL_PRI_BT709
+    unsafe context.pointee.color_trc = AVCOL_TRC_IEC61966_2_1
+    unsafe context.pointee.colorspace = AVCOL_SPC_SMPTE170M
+    unsafe context.pointee.color_range = AVCOL_RANGE_MPEG
+    try codec.set("preset", settings.preset)
+    switch coding {
+    case .h264:
+      unsafe context.pointee.max_b_frames = 0
+      unsafe context.pointee.sample_aspect_ratio = AVRational(num: 1, den: 1)
+      unsafe context.pointee.chroma_sample_location = AVCHROMA_LOC_CENTER
+      try codec.set("crf", String(settings.rateFactor))
+      try codec.set("x264-params", settings.parameters)
+    case .av1:
+      unsafe context.pointee.gop_size = -1
+      try codec.set("crf", String(Int(settings.rateFactor)))
+      try codec.set("svtav1-params", settings.parameters)
+    }
+    try unsafe check("avcodec_open2", avcodec_open2(context, encoder, nil))
+    let header = unsafe UnsafeBufferPointer(
+      start: context.pointee.extradata, count: Int(context.pointee.extradata_size))
+    guard let sets = unsafe Self.parameterSets(coding, header) else {
+      throw FFmpegError(function: "avcodec_open2 (parameter sets)", code: cff_error_invalid_data())
+    }
+    parameterSets = counts ? sets.at(framesASecond: Int(MediaTime.timescale)) : sets
+  }
+
+  private static func parameterSets(
+    _ coding: ParameterSets.Coding, _ header: UnsafeBufferPointer<UInt8>
+  ) -> ParameterSets? {
+    switch coding {
+    case .h264:
+      let units = unsafe NALUnit.split(header)
+      guard let sequence = units.first(where: { unsafe $0.kind == .sequenceParameterSet }),
+        let picture = units.first(where: { unsafe $0.kind == .pictureParameterSet })
+      else { return nil }
+      return unsafe ParameterSets(sequence: Array(sequence.bytes), picture: Array(picture.bytes))
+    case .av1:
+      // Later versions of libavcodec give the whole record.
+      let header = unsafe Array(header)
+      return ParameterSets(av1: header) ?? ParameterSets(configuration: header)
+    }
+  }
+
+  /// Encodes a picture, which comes out with a later one or at the end.
+  ///
+  /// - Parameter pts: ticks from the segment's start, more than the one before.
+  /// - Returns: the pictures that are ready, in their order.
+  func encode(_ picture: Picture, pts: Int64) throws -> [CodedPicture] {
+    // libx264 reads as many pixels as it was opened for, even from a smaller picture.
+    guard (picture.codedWidth, picture.codedHeight) == (width, height) else {
+      throw FFmpegError(function: "avcodec_send_frame", code: cff_error_invalid_data())
+    }
+    try unsafe picture.withFrame(pts: counts ? Int64(times.count) : pts) { (frame) throws(FFmpegError) in
+      _ = try unsafe check("avcodec_send_frame", avcodec_send_frame(codec.pointer, frame))
+    }
+    if counts { times.append(pts) }
+    return try ready()
+  }
+
+  /// Ends the segment.
+  func finish() throws -> [CodedPicture] {
+    try unsafe check("avcodec_send_frame", avcodec_send_frame(codec.pointer, nil))
+    return try ready()
+  }
+
+  private func ready() throws -> [CodedPicture] {
+    var result: [CodedPicture] = []
+    while true {
+      let status = unsafe avcodec_receive_packet(codec.pointer, packet.pointer)
+      if status == cff_error_eagain() || status == cff_error_eof() { return result }
+      try check("avcodec_receive_packet", status)
+      defer { unsafe av_packet_unref(packet.pointer) }
+      let pts = try unsafe time(packet.pointer.pointee.pts)
+      let isKey = unsafe cff_packet_is_key(packet.pointer) != 0
+      switch coding {
+      case .h264:
+        result.append(
+          CodedPicture(
+            pts: pts, dts: try unsafe time(packet.pointer.pointee.dts), isKey: isKey,
+            data: unsafe NALUnit.lengthPrefixed(NALUnit.split(packet.bytes))))
+      case .av1:
+        // SVT-AV1 codes pictures in another order than they are shown, but gives them out in that one.
+        let data = try unsafe AV1Sample.bytes(ofTemporalUnit: Array(packet.bytes))
+        result.append(CodedPicture(pts: pts, dts: pts, isKey: isKey, data: data))
+      }
+    }
+  }
+
+  /// Returns the time of a picture by its time in the encoder.
+  private func time(_ coded: Int64) throws(SegmentMismatch) -> Int64 {
+    guard counts else { return coded }
+    guard times.indices.contains(Int(coded)) else {
+      throw SegmentMismatch("the encoder returned a picture that it did not get")
+    }
+    return times[Int(coded)]
+  }
+}
