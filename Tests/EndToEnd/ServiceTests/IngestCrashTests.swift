@@ -25,10 +25,14 @@ import Testing
     try waitUntil("strace is attached") {
       try String(contentsOfFile: errors, encoding: .utf8).contains("attached") || !strace.isRunning
     }
-    // An error means that the worker has died before its answer.
-    try? client(ingest)
-    // It may die over the batch.
-    usleep(100_000)
+    do {
+      try client(ingest)
+      // It may die over the batch.
+      usleep(100_000)
+    } catch {
+      // The worker dies before its answer. The system tells so once strace has seen it.
+      try waitUntil("the worker is dead") { ingest.wasKilled }
+    }
     let hasDied = ingest.wasKilled
     ingest.kill()
     strace.waitUntilExit()
