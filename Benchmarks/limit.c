@@ -139,4 +139,5 @@ int main(int count, char **arguments) {
   }
   fclose(out);
   printf("%ld %.3f %.3f\n", bytes, decoding, encoding);
+  return 0;
 }

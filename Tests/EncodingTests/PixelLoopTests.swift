@@ -1,4 +1,5 @@
 import CFFmpeg
+import CPixels
 import TestSupport
 import Testing
 
@@ -87,5 +88,48 @@ import Testing
     let result = try PictureConverter(background: background).paintable(rgba)
     #expect(result.format == AV_PIX_FMT_RGB24)
     #expect(samples(result, 0, 3 * 256, 257) == wanted)
+  }
+
+  /// Screens have few colours, photographs many; the table has fewer places than either.
+  @Test(arguments: [3, 4], [1, 7, 3_000, 1 << 24])
+  func eachColourIsConvertedAsAlone(size: Int, colours: Int) throws {
+    var random = Random(seed: size)
+    let known = try #require(cpx_colours_create())
+    defer { cpx_colours_free(known) }
+    for count in [1, 2, 3, 511, 512, 513, 1_300, 30_000] {
+      var pixels: [UInt8] = []
+      while pixels.count < count * size {
+        let colour = Int(random.int(0...Int64(colours - 1))) &* 0x9E_37B1 & 0xFF_FFFF
+        let samples = [colour, colour >> 8, colour >> 16, Int(random.int(0...255))].map {
+          UInt8(truncatingIfNeeded: $0)
+        }
+        for _ in 0..<(random.once(in: 3) ? random.int(1...40) : 1) { pixels += samples[..<size] }
+      }
+      pixels.removeSubrange((count * size)...)
+      var expected = pixels
+      for start in stride(from: 0, to: pixels.count, by: size) {
+        // Some colours stay as they are.
+        guard pixels[start] > 20 else { continue }
+        expected[start] = pixels[start + 1]
+        expected[start + 1] = pixels[start + 2] ^ 0x55
+        expected[start + 2] = pixels[start]
+      }
+      // Twice: then the colours are known.
+      for _ in 0..<2 {
+        var converted = pixels
+        cpx_recolour(
+          known, &converted, count, size,
+          { _, from, to, count in
+            guard let from, let to else { return }
+            for start in stride(from: 0, to: 3 * count, by: 3) {
+              let isKept = from[start] <= 20
+              to[start] = isKept ? from[start] : from[start + 1]
+              to[start + 1] = isKept ? from[start + 1] : from[start + 2] ^ 0x55
+              to[start + 2] = isKept ? from[start + 2] : from[start]
+            }
+          }, nil)
+        #expect(converted == expected, "\(count) pixels")
+      }
+    }
   }
 }

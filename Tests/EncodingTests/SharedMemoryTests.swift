@@ -69,7 +69,7 @@ import Testing
 
   /// With an invalid warm-up image, decoders would start slowly without an error.
   @Test func warmUpImagesCanBeDecoded() throws {
-    for image in [WarmUp.jpeg, WarmUp.png, WarmUp.webp] {
+    for image in [WarmUp.jpeg, WarmUp.png, WarmUp.webp, WarmUp.lossyWebP] {
       let picture = try PictureDecoder(limits: Limits()).picture(from: [image], look).picture
       #expect((picture.width, picture.height) == (16, 16))
     }

@@ -1,5 +1,5 @@
 // Loops over pixels that the compiler turns into vector instructions (SSE2, NEON). They check no sizes: the caller
-// guarantees them.
+// guarantees them. And a reader of coded WebPs, which takes any bytes.
 #pragma once
 
 #include <stdbool.h>
@@ -30,6 +30,24 @@ void cpx_to_srgb(
     const uint8_t *from, size_t width, size_t channels, bool is_wide, const float *light, const float matrix[9],
     const float *weights, const uint8_t *codes, uint8_t *to);
 
+// Colours whose conversion is known. Not thread-safe.
+struct cpx_colours;
+
+// Returns null without memory.
+struct cpx_colours *cpx_colours_create(void);
+void cpx_colours_free(struct cpx_colours *known);
+
+// Converts the first three bytes of `count` pixels in place. A pixel has `size` bytes, 3 or 4. `convert` gets colours that are
+// not known, three bytes each. It is the same for all calls with a table, and its result for a colour depends on nothing else.
+void cpx_recolour(
+    struct cpx_colours *known, uint8_t *pixels, size_t count, size_t size,
+    void (*convert)(void *context, const uint8_t *from, uint8_t *to, size_t count), void *context);
+
+// Converts pixels of 8 bits in place as `cpx_to_srgb` does. A table has colours of one space only.
+void cpx_recolour_to_srgb(
+    struct cpx_colours *known, uint8_t *pixels, size_t count, size_t size, const float *light, const float matrix[9],
+    const float *weights, const uint8_t *codes);
+
 // The planes of a picture in 4:2:0: Y, Cb, Cr. The sides are those of Y, in pixels, and even.
 struct cpx_planes {
   const uint8_t *samples[3];
@@ -46,3 +64,8 @@ size_t cpx_changed_blocks(const struct cpx_planes *first, const struct cpx_plane
 void cpx_block_differences(
     const uint8_t *first, size_t first_stride, const uint8_t *second, size_t second_stride, size_t width, size_t height,
     size_t side, uint32_t *sums);
+
+// Decodes the coded picture of a lossless WebP to RGB24, or RGBA if it has alpha. Takes any bytes. Returns false unless the picture has
+// the given size and use of alpha, and nothing that the format does not allow.
+bool cpx_decode_webp(
+    const uint8_t *data, size_t size, size_t width, size_t height, bool has_alpha, uint8_t *to, size_t stride);

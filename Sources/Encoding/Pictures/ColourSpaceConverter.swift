@@ -5,7 +5,7 @@ import CPixels
 /// thread-safe: use one for each thread.
 final class ColourSpaceConverter {
   /// The tables of the latest colour space: all images of a recorder have the same.
-  private var previous: (space: ColourSpace, isWide: Bool, light: [Float])?
+  private var previous: (space: ColourSpace, isWide: Bool, light: [Float], known: KnownColours)?
 
   /// Returns RGB24, or RGBA of a picture with alpha.
   func converted(
@@ -26,23 +26,44 @@ final class ColourSpaceConverter {
     let result = try FrameBuffer(
       width: source.width, height: source.height, format: channels % 2 == 0 ? AV_PIX_FMT_RGBA : AV_PIX_FMT_RGB24)
     let (from, to) = unsafe (source.plane(0), result.plane(0))
-    let light = light(of: space, isWide: isWide)
+    let (light, known) = try tables(of: space, isWide: isWide)
     let matrix = space.matrix.map { Float($0) }
     // The luminance of BT.2100, which HLG's display needs.
     let weights: [Float]? = space.transfer == .hlg ? [0.2627, 0.6780, 0.0593] : nil
-    for row in 0..<source.height {
-      unsafe cpx_to_srgb(
-        from.start + row * from.stride, source.width, channels, isWide, light, matrix, weights, ColourSpace.sRGBCodes,
-        to.start + row * to.stride)
+    // The pointers do not keep the pictures and the table.
+    return withExtendedLifetime((source, result, known)) {
+      for row in 0..<source.height {
+        let (pixels, target) = unsafe (from.start + row * from.stride, to.start + row * to.stride)
+        if isWide {
+          unsafe cpx_to_srgb(
+            pixels, result.width, channels, isWide, light, matrix, weights, ColourSpace.sRGBCodes, target)
+        } else {
+          unsafe target.update(from: pixels, count: channels * result.width)
+          unsafe cpx_recolour_to_srgb(
+            known.table, target, result.width, channels, light, matrix, weights, ColourSpace.sRGBCodes)
+        }
+      }
+      return result
     }
-    return result
   }
 
-  private func light(of space: ColourSpace, isWide: Bool) -> [Float] {
-    if let previous, previous.space == space, previous.isWide == isWide { return previous.light }
+  /// Returns the light of each value, and the colours that are known.
+  private func tables(of space: ColourSpace, isWide: Bool) throws(FFmpegError) -> ([Float], KnownColours) {
+    if let previous, previous.space == space, previous.isWide == isWide { return (previous.light, previous.known) }
     let highest = isWide ? 65_535 : 255
     let light = (0...highest).map { Float(space.light(of: Double($0) / Double(highest))) }
-    previous = (space, isWide, light)
-    return light
+    let known = try KnownColours()
+    previous = (space, isWide, light, known)
+    return (light, known)
   }
+}
+
+/// Colours whose conversion is known: screens have few. For one conversion. It is safe: it owns the table, and only the table itself
+/// is unsafe.
+@safe final class KnownColours {
+  let table: OpaquePointer
+
+  init() throws(FFmpegError) { unsafe table = try allocated("cpx_colours_create", cpx_colours_create()) }
+
+  deinit { unsafe cpx_colours_free(table) }
 }

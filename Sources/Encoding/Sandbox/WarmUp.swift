@@ -11,7 +11,7 @@ enum WarmUp {
     let decoder = PictureDecoder(limits: limits, background: background)
     let look = FrameComposition(content: .image(nil), masks: .rectangles([]))
     // Ignore an error here: the first files of a batch will fail in the same way.
-    for image in [jpeg, png, greyPNG, webp] { _ = try? decoder.picture(from: [image], look) }
+    for image in [jpeg, png, greyPNG, webp, lossyWebP] { _ = try? decoder.picture(from: [image], look) }
     for archive in [gzip, zstd] { unpack(archive) }
     return decoder
   }
@@ -68,6 +68,12 @@ enum WarmUp {
   static let webp = bytes(
     """
     524946461e000000574542505650384c110000002f0fc003000750a822d7a3ff8188e87f0000
+    """)
+
+  /// Another kind that libavcodec decodes.
+  static let lossyWebP = bytes(
+    """
+    52494646240000005745425056503820180000005001009d012a1000100002c04c25a40004740000e4400000
     """)
 
   private static func bytes(_ hexadecimal: String) -> [UInt8] {
