@@ -343,6 +343,7 @@ one thing is changed at a time; a row that says only preset and CRF has nothing 
   all words of both); the mean of {READ} pictures spread over the session.
 - ●: no other setting is superior in CPU, bytes and SSIM-Y at once, over {" and ".join(READ_SESSIONS)} together.
 - The recipe: one `ffmpeg -preset ultrafast` for each segment, as in [RESULTS.md](RESULTS.md), with CPU in there.
+- `small` and `reencode` also search motion far, which this page does not: see [LIMITS.md](LIMITS.md#motion).
 
 `partitions=i4x4` is all that the base has left without the 8×8 transform: the same bytes, so what its CPU differs by is
 noise. OCR is fickle: a few hundredths are chance.

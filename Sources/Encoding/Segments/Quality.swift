@@ -5,7 +5,7 @@ import JSON
 
 /// A trade-off between bytes and likeness.
 public enum Quality: String, Sendable, CaseIterable {
-  /// For archives: some 60 % of the bytes of `balanced`, text still readable.
+  /// For archives: about half of the bytes of `balanced` for 1.4 to 1.8 × its CPU, text still readable.
   case small
   /// For replay: its luma is closer to the screen than that of the captured JPEG.
   case balanced
@@ -20,6 +20,16 @@ public enum Quality: String, Sendable, CaseIterable {
     case .sharp: 19.3
     }
   }
+}
+
+/// How far x264 looks for a block in the picture before. Measured in `Benchmarks/LIMITS.md`.
+package enum MotionSearch: Sendable {
+  /// 16 pixels, as the preset says.
+  case near
+  /// 256 pixels, because pages scroll: where bytes count more than CPU. Less where the level of small pictures allows less.
+  case far
+
+  fileprivate var parameters: String { self == .near ? "" : ":me=umh:merange=256" }
 }
 
 /// All settings that decide the bytes of a segment besides its pictures. Each manifest has them.
@@ -39,6 +49,8 @@ package struct EncoderSettings: Sendable {
   let segmentMs: Int64
   /// The colour behind transparent pixels.
   let background: Colour
+  /// How far x264 looks for motion; ignored in archives, which have parameters of their own.
+  let motion: MotionSearch
   /// The version of our own rules for repeating pictures and writing the file. Raise it when they make other bytes.
   let rules = 3
 
@@ -52,13 +64,21 @@ package struct EncoderSettings: Sendable {
   package init(_ archive: ArchiveCoding) {
     var options = EncodingOptions()
     options.segmentMs = ArchiveCoding.segmentMs
-    self.init(options, archive)
+    self.init(options, archive, .near)
   }
 
-  package init(_ options: EncodingOptions) { self.init(options, nil) }
+  /// The settings of a session or a film that is encoded again: there is time to search far.
+  package init(reencodingTo quality: Quality) {
+    var options = EncodingOptions()
+    options.quality = quality
+    self.init(options, nil, .far)
+  }
 
-  private init(_ options: EncodingOptions, _ archive: ArchiveCoding?) {
+  package init(_ options: EncodingOptions) { self.init(options, nil, options.quality == .small ? .far : .near) }
+
+  private init(_ options: EncodingOptions, _ archive: ArchiveCoding?, _ motion: MotionSearch) {
     self.archive = archive
+    self.motion = motion
     quality = options.quality
     maxHoldMs = options.maxHoldMs
     segmentMs = options.segmentMs
@@ -82,7 +102,7 @@ package struct EncoderSettings: Sendable {
   private static let ownParameters =
     "ref=1:weightp=0:qcomp=1:rc-lookahead=0:sync-lookahead=0:mbtree=0:scenecut=0:keyint=infinite:bframes=0:sliced-threads=0:8x8dct=0:subme=0:qpmin=10:qpmax=51"
 
-  var parameters: String { archive?.parameters ?? Self.ownParameters }
+  var parameters: String { archive?.parameters ?? Self.ownParameters + motion.parameters }
 
   /// The default length of a segment is not written.
   package var json: JSONValue {

@@ -86,7 +86,7 @@ package final class Reencoding: Sendable {
       let choice = try Self.choice(options, archive, path)
       (settings, notice) = (EncoderSettings(choice.coding), choice.notice)
     } else {
-      (settings, notice) = (EncoderSettings(options.quality ?? source.quality ?? .balanced), nil)
+      (settings, notice) = (EncoderSettings(reencodingTo: options.quality ?? source.quality ?? .balanced), nil)
     }
     let staging = try staging()
     publication = DirectoryStore(staging: staging, index: SessionViews())
