@@ -43,7 +43,8 @@ struct SequenceParameterSet {
       if reader.flag() { _ = reader.bits(24) }  // primaries, transfer, matrix
     }
     if reader.flag() { _ = (reader.unsigned(), reader.unsigned()) }  // chroma location
-    guard reader.flag(), reader.position + 64 <= reader.bitCount else { return nil }
+    // The flag behind the two numbers says whether the rate is fixed.
+    guard reader.flag(), reader.position + 65 <= reader.bitCount else { return nil }
     return reader.position
   }
 }
@@ -57,7 +58,9 @@ extension ParameterSets {
   package var atOneFrameASecond: ParameterSets { at(framesASecond: 1) }
 
   /// The same sets with another frame rate; unchanged as ``atOneFrameASecond``.
-  package func at(framesASecond rate: Int) -> ParameterSets {
+  ///
+  /// - Parameter isVariable: whether to withdraw the promise that all pictures are shown equally long.
+  package func at(framesASecond rate: Int, isVariable: Bool = false) -> ParameterSets {
     guard coding == .h264, let position = SequenceParameterSet(sequence)?.frameRatePosition else { return self }
     var (reader, writer) = (BitReader(unit: sequence), BitWriter())
     func copy(_ count: Int) { for _ in 0..<count { writer.put(reader.flag()) } }
@@ -67,6 +70,8 @@ extension ParameterSets {
       _ = reader.bits(32)
       writer.put(value, bits: 32)
     }
+    let isFixed = reader.flag()
+    writer.put(isFixed && !isVariable)
     copy(reader.bitCount - reader.position)
     return ParameterSets(sequence: writer.unit, picture: picture)
   }

@@ -67,6 +67,8 @@ import FrameBatches
       return unsafe file.withUnsafeBufferPointer { unsafe unpack(UnsafeBufferPointer(rebasing: $0[png.data[0]])) }
     }
     joined.removeAll(keepingCapacity: true)
+    // Growing by doubling would take three times the memory, and leave holes in it.
+    joined.reserveCapacity(png.data.reduce(0) { $0 + $1.count })
     for part in png.data { joined.append(contentsOf: file[part]) }
     return unsafe joined.withUnsafeBufferPointer(unpack)
   }

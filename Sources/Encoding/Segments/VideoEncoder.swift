@@ -29,7 +29,8 @@ final class VideoEncoder {
   /// The times of the pictures that were sent, if the encoder counts them.
   private var times: [Int64] = []
 
-  init(width: Int, height: Int, settings: EncoderSettings) throws(FFmpegError) {
+  /// - Parameter isDelayed: whether each picture comes out with a later one; by default in archives only.
+  init(width: Int, height: Int, settings: EncoderSettings, isDelayed: Bool? = nil) throws(FFmpegError) {
     guard let encoder = unsafe avcodec_find_encoder_by_name(settings.codec) else {
       throw FFmpegError(
         function: "avcodec_find_encoder_by_name(\(settings.codec))", code: cff_error_encoder_not_found())
@@ -62,7 +63,8 @@ final class VideoEncoder {
       unsafe context.pointee.sample_aspect_ratio = AVRational(num: 1, den: 1)
       unsafe context.pointee.chroma_sample_location = AVCHROMA_LOC_CENTER
       try codec.set("crf", String(settings.rateFactor))
-      try codec.set("x264-params", settings.parameters)
+      let isDelayed = isDelayed ?? (settings.archive != nil)
+      try codec.set("x264-params", settings.parameters + (isDelayed ? "" : Self.withoutDelay))
     case .av1:
       unsafe context.pointee.gop_size = -1
       try codec.set("crf", String(Int(settings.rateFactor)))
@@ -74,8 +76,13 @@ final class VideoEncoder {
     guard let sets = unsafe Self.parameterSets(coding, header) else {
       throw FFmpegError(function: "avcodec_open2 (parameter sets)", code: cff_error_invalid_data())
     }
-    parameterSets = counts ? sets.at(framesASecond: Int(MediaTime.timescale)) : sets
+    parameterSets = sets.at(framesASecond: Int(MediaTime.timescale), isVariable: true)
   }
+
+  /// Left to itself, x264 keeps each picture until the next one tells how long it is shown: 9 MB at 1170×2532. Without look-ahead and
+  /// with `qcomp=1` no decision depends on it. The times stay as they are; only the sequence parameter set would tell another rate.
+  /// It is no setting: the segments have the same bytes.
+  private static let withoutDelay = ":force-cfr=1"
 
   private static func parameterSets(
     _ coding: ParameterSets.Coding, _ header: UnsafeBufferPointer<UInt8>
@@ -94,7 +101,7 @@ final class VideoEncoder {
     }
   }
 
-  /// Encodes a picture, which comes out with a later one or at the end.
+  /// Encodes a picture. In an archive, it comes out with a later one or at the end.
   ///
   /// - Parameter pts: ticks from the segment's start, more than the one before.
   /// - Returns: the pictures that are ready, in their order.
