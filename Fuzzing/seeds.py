@@ -301,9 +301,25 @@ def wire():
     seed("wire", "layers", numbers(0, 0, 1, 20, 30, 1, 0, 5, 6, 1, 7, 8) + struct.pack("<d", 0.5) + numbers(0) + mask)
 
 
+def words():
+    def row(level, page, *rest):
+        return "\t".join(map(str, (level, page, *rest)))
+
+    titles = "level page_num block_num par_num line_num word_num left top width height conf text".replace(" ", "\t")
+    table = [titles, row(1, 1, 0, 0, 0, 0, 0, 0, 320, 200, -1, ""), row(5, 1, 1, 1, 1, 1, 10, 20, 30, 12, "96.5", "Total"),
+             row(1, 2, 0, 0, 0, 0, 0, 0, 64, 48, -1, ""), row(5, 2, 1, 1, 1, 1, 4, 5, 20, 9, 71, "Größe")]
+    seed("words", "table.tsv", "".join(line + "\n" for line in table).encode())
+    word = {"text": "Total", "x": 10, "y": 20, "width": 30, "height": 12, "fromMs": 1_000, "untilMs": 3_000, "confidence": 96}
+    seed("words", "segment.json", json.dumps({
+        "format": "segment-text/1", "session": "s", "file": "segment-1000.mp4", "startMs": 1_000, "endMs": 6_000,
+        "sha256": "0" * 64, "engine": "tesseract 5.3.0", "language": "eng", "pictures": 2, "unreadMs": [5_000], "leftOut": 0,
+        "words": [word]}).encode())
+
+
 formats()
 recordings()
 archives()
 zips()
 pictures()
 wire()
+words()

@@ -117,6 +117,24 @@ import Testing
     #expect(captured(Array(segments[1...]), 7_000..<8_000).map(\.timeMs) == [3_000])
   }
 
+  /// Changes count from the picture before in the batch, which is not the one on screen before.
+  @Test func overlappingBatchesTakeTurns() {
+    let segments = [
+      PublishedSegment.made(1_000, 2_000, batch: "a", part: 1, parts: 3).showing([frame(1_000, 1_000)]),
+      PublishedSegment.made(2_000, 3_000, batch: "b", part: 1, parts: 2).showing([frame(2_000, 1_000)]),
+      PublishedSegment.made(3_000, 4_000, batch: "a", part: 2, parts: 3).showing([frame(3_000, 1_000, 0)]),
+      // The last picture of "b", which goes on.
+      PublishedSegment.made(4_000, 5_000, batch: "b", part: 2, parts: 2).showing([
+        frame(2_000, 500, isCaptured: false, 0), frame(4_500, 500, 0),
+      ]),
+      PublishedSegment.made(5_000, 6_000, batch: "a", part: 3, parts: 3).showing([frame(5_000, 1_000, 0)]),
+    ]
+    let found = captured(segments, 1_000..<6_000)
+    #expect(found.map(\.change) == [.unknown, .unknown, .unknown, .unknown, .exact(0), .unknown])
+    #expect(found.map(\.shownMs.lowerBound) == [1_000, 2_000, 3_000, 4_000, 4_500, 5_000])
+    #expect(found.map(\.timeMs) == [1_000, 2_000, 3_000, 2_000, 4_500, 5_000])
+  }
+
   @Test func pictureWithoutTimeOnScreenIsNone() {
     // The next batch begins before the last picture of this one was to come.
     let segments = [

@@ -25,6 +25,7 @@ enum FuzzTarget: String, CaseIterable {
   case png
   case json
   case wire
+  case words
 
   /// The target that the command line names.
   static let current = CommandLine.arguments.dropFirst().first.flatMap { FuzzTarget(rawValue: $0) }
@@ -66,6 +67,7 @@ enum FuzzTarget: String, CaseIterable {
     case .png: PNGFuzzing.compare(bytes)
     case .json: JSONFuzzing.parse(bytes)
     case .wire: WireFuzzing.read(bytes)
+    case .words: WordFuzzing.read(bytes)
     }
   }
 }

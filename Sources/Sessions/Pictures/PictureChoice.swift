@@ -150,6 +150,8 @@ extension CapturedPicture {
   static func all(of part: ClippedSession) -> [CapturedPicture] {
     var pictures: [CapturedPicture] = []
     for (number, segment) in part.segments.enumerated() {
+      // Of batches that overlap, segments take turns. Then the change of a segment's first picture counts from another one.
+      let isNext = number == 0 || segment.isNextPart(after: part.segments[number - 1])
       let next = number + 1 < part.segments.count ? part.segments[number + 1] : nil
       // At a seam, the last picture stays until the next segment, or ends there.
       let endMs = next.map { segment.gap(before: $0) == nil ? $0.startMs : segment.endMs } ?? segment.endMs
@@ -161,16 +163,19 @@ extension CapturedPicture {
           continue
         }
         let shownMs = starts[index]..<untilMs
-        if !frame.isCaptured, let before = pictures.last, before.shownMs.upperBound == shownMs.lowerBound {
+        if !frame.isCaptured, let before = pictures.last, before.timeMs == frame.timeMs,
+          before.shownMs.upperBound == shownMs.lowerBound
+        {
           pictures[pictures.count - 1].shownMs = before.shownMs.lowerBound..<untilMs
           continue
         }
+        let changed = frame.isCaptured && (index > 0 || isNext) ? frame.changedBlocks : nil
         pictures.append(
           CapturedPicture(
             segment: number, frame: index, timeMs: frame.timeMs, shownMs: shownMs,
             size: PixelSize(width: segment.width, height: segment.height),
             blocks: ChangedBlocks.total(width: segment.width, height: segment.height),
-            change: frame.isCaptured ? frame.changedBlocks.map { .exact($0) } ?? .unknown : .unknown))
+            change: changed.map { .exact($0) } ?? .unknown))
       }
     }
     return pictures
