@@ -5,7 +5,8 @@ import ISOMedia
 /// Chromium estimates a picture's duration from the pictures before it: a file of one sample ends at once, a short last
 /// sample behind long ones is never shown, and after an irregular sample a picture may come half a second early. Samples
 /// of about equal length avoid that, and so do samples of at most a quarter of a second. A hold is divided evenly,
-/// because a sample that begins just before a capture makes Chromium show the wrong picture.
+/// because a sample that begins just before a capture makes Chromium show the wrong picture. Chromium looks at 32 pictures. So
+/// of a hold that is long, over a gap in a film, only the end is divided.
 ///
 /// The numbers were found by playing single segments in Chromium 156 (`docs/players.md`): with them each segment plays
 /// in real time, and every picture is seen. `make browsers` repeats the experiment.
@@ -24,7 +25,7 @@ package struct SampleCadence: Equatable {
   static let sparse = [10_000, 1_000].map { SampleCadence(sampleMs: $0) }
 
   /// Longest hold of regular captures, in milliseconds: one a second, and a tenth of jitter.
-  private static let longestRegularMs: Int64 = 1_100
+  package static let longestRegularMs: Int64 = 1_100
   /// The shortest of regular holds, as a share of the longest.
   private static let regularEvenness = 0.8
   /// The shortest sample of ``even``, as a share of the longest.

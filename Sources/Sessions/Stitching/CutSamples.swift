@@ -154,13 +154,8 @@ extension SegmentSamples {
       timing: [text.lasting(text.duration + early)] + timing.dropFirst())
   }
 
-  /// Maximum number of repeats that a film adds to a segment.
-  private static let maximumRepeats: Int64 = 2_000
-
-  /// An upper bound of the repeats that ``addRepeats(_:)`` adds to a segment.
-  static func mostRepeats(inMs lengthMs: Int64) -> Int {
-    Int(min(lengthMs / SampleCadence.dense.sampleMs + 1, maximumRepeats))
-  }
+  /// The pictures in whose durations Chromium looks for that of the next one, and of a film's last one.
+  static let recentPictures: Int64 = 32
 
   /// Repeats pictures so that players stay in time, as the encoder does: see ``SampleCadence``. The video of another encoder
   /// stays as it is.
@@ -169,19 +164,39 @@ extension SegmentSamples {
   mutating func addRepeats(_ cadence: SampleCadence? = nil) {
     let durations = video.map(\.duration)
     let cadence = cadence ?? SampleCadence(for: durations.map { max(1, $0 / MediaTime.ticks(ms: 1)) })
-    guard cadence != .asCaptured, let writer = try? SkipSliceWriter(after: parameterSets) else { return }
-    let longest = max(MediaTime.ticks(ms: cadence.sampleMs), durations.reduce(0, +) / Self.maximumRepeats + 1)
+    guard cadence != .asCaptured else { return }
+    divide(video.indices, by: MediaTime.ticks(ms: cadence.sampleMs))
+  }
+
+  /// Repeats the last picture if it is held until the next segment: Chromium would show the next pictures too early by about
+  /// the mean duration of the last ones, or end before them.
+  mutating func addRepeatsBeforeSeam() {
+    guard let last = video.last, last.duration > MediaTime.ticks(ms: SampleCadence.longestRegularMs) else { return }
+    divide(video.indices.suffix(1), by: MediaTime.ticks(ms: SampleCadence.dense.sampleMs))
+  }
+
+  /// Divides samples into a picture and its repeats.
+  private mutating func divide(_ indices: Range<Int>, by longest: Int64) {
+    guard let writer = try? SkipSliceWriter(after: parameterSets) else { return }
     // All repeats are equal but for their numbers.
     let repeated = writer.picture(1)
-    var samples: [Sample] = []
-    for sample in video {
-      let count = 1 + (sample.duration - 1) / longest
-      let bounds = (0...count).map { sample.duration * $0 / count }
-      for (index, (start, end)) in zip(bounds, bounds.dropFirst()).enumerated() {
-        samples.append(index == 0 ? sample.lasting(end) : Sample(duration: end - start, data: repeated))
-      }
+    var samples = Array(video[..<indices.lowerBound])
+    for sample in video[indices] {
+      let parts = Self.parts(of: sample.duration, longest: longest)
+      samples.append(sample.lasting(parts[0]))
+      samples += parts.dropFirst().map { Sample(duration: $0, data: repeated) }
     }
+    samples += video[indices.upperBound...]
     guard let numbered = try? numbered(samples, writer) else { return }
     set(video: numbered, timing: timing)
+  }
+
+  /// Divides a duration evenly. Of a long one only the end is divided, into as many parts as Chromium looks at.
+  static func parts(of duration: Int64, longest: Int64) -> [Int64] {
+    let count = 1 + (duration - 1) / longest
+    guard count <= recentPictures + 1 else {
+      return [duration - recentPictures * longest] + Array(repeating: longest, count: Int(recentPictures))
+    }
+    return (0..<count).map { duration * ($0 + 1) / count - duration * $0 / count }
   }
 }

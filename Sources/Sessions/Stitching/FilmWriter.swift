@@ -33,9 +33,8 @@ struct FilmWriter {
     isMixed = kinds.count > 1
     clock = FilmClock(plan.speed)
     let samples = plan.parts.reduce(0) { sum, part in
-      let repeats =
-        plan.cadence(of: part) != .ofSegment ? SegmentSamples.mostRepeats(inMs: plan.speed.film(part.lengthMs)) : 0
-      return sum + part.segment.samples + part.segment.frames.count + 1 + repeats
+      let own = part.segment.samples + part.segment.frames.count + 1
+      return sum + own + plan.mostRepeats(in: part, ofSamples: own)
     }
     let keys = plan.parts.reduce(0) { $0 + ($1.segment.isImported ? $1.segment.samples : 0) }
     chapters = plan.namedMap(of: "").movieChapters
@@ -123,6 +122,7 @@ struct FilmWriter {
     }
     switch plan.cadence(of: part) {
     case .ofSegment: break
+    case .beforeSeam: samples.addRepeatsBeforeSeam()
     case .own: samples.addRepeats()
     case .dense: samples.addRepeats(.dense)
     }

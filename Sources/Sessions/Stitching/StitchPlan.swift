@@ -36,6 +36,12 @@ struct StitchPlan: Equatable {
     /// Whether a fast film shows its first picture only.
     var isOnlyFirst = false
 
+    /// Whether its last picture may last longer than a segment of default length allows.
+    fileprivate var mayBeHeld: Bool {
+      let segmentMs = segment.endMs - segment.startMs
+      return lengthMs > segmentMs - skippedMs || segmentMs > Timeline.defaultSegmentMs
+    }
+
     /// The part of the session, in unix milliseconds.
     var shown: Range<Int64> { segment.startMs + skippedMs..<segment.startMs + skippedMs + sessionMs }
   }
@@ -159,23 +165,39 @@ struct StitchPlan: Equatable {
     return notes.map { Problem(file: file, what: $0) }
   }
 
-  /// The pictures in whose durations Chromium looks for that of a film's last one.
-  private static let recentPictures: Int64 = 32
-
   /// Returns the cadence that a part needs beside the repeats of its segment.
   func cadence(of part: Part) -> Cadence {
     let own = part.isCut || speed.isSlow || speed.isFast
-    guard let last = parts.last, last.isCut else { return own ? .own : .ofSegment }
-    let behindMs = last.startMs + last.lengthMs - part.startMs - part.lengthMs
-    // A short last picture behind long ones is not shown.
-    if speed.film(behindMs) < Self.recentPictures * SampleCadence.dense.sampleMs { return .dense }
-    return own ? .own : .ofSegment
+    // Behind a shorter or longer hold, Chromium shows the last pictures for too short a time, or not at all.
+    let isRecent = isRecent(part) && parts.reversed().prefix { self.isRecent($0) }.contains { $0.isCut }
+    return isRecent ? .dense : own ? .own : part.mayBeHeld ? .beforeSeam : .ofSegment
+  }
+
+  /// An upper bound of the repeats that a part needs beside those of its segment.
+  func mostRepeats(in part: Part, ofSamples count: Int) -> Int {
+    let divided =
+      switch cadence(of: part) {
+      case .ofSegment: 0
+      case .beforeSeam: 1
+      case .own, .dense: count
+      }
+    let most = Int64(divided) * SegmentSamples.recentPictures
+    return Int(min(speed.film(part.lengthMs) / SampleCadence.dense.sampleMs + 1, most))
+  }
+
+  /// Whether Chromium looks into a part for the duration of the film's last picture.
+  private func isRecent(_ part: Part) -> Bool {
+    guard let last = parts.last else { return false }
+    return speed.film(last.startMs + last.lengthMs - part.startMs - part.lengthMs)
+      < SegmentSamples.recentPictures * SampleCadence.dense.sampleMs
   }
 
   /// The repeats in a part of a film.
   enum Cadence {
     /// Those of the segment.
     case ofSegment
+    /// Further ones of the last picture, if it is held for long.
+    case beforeSeam
     /// Further ones for the part's own durations.
     case own
     /// As many as a player may ever need.

@@ -99,7 +99,10 @@ import Testing
   /// Idle time is cut or shown faster: each picture comes when the map says so.
   @Test func filmsWithoutIdleTimePlayThrough() throws {
     var films: [Film] = []
-    for (name, rule) in [("gap", "cut=400"), ("on-change", "cut"), ("on-change", "speed=8"), ("jittered", "cut=300")] {
+    for (name, rule) in [
+      ("gap", "cut=400"), ("on-change", "cut"), ("on-change", "speed=8"), ("jittered", "cut=300"),
+      ("jittered", "cut"),
+    ] {
       let session = try EncoderWorker.encode(Fixture(name), into: scratch)
       let (file, map) = ("idle-\(films.count).mp4", scratch.path("idle.json"))
       let result = try EncoderWorker.run(
@@ -113,6 +116,47 @@ import Testing
       films.append(Film(file: file, captures: captures, endMs: known.durationMs))
     }
     try expectToPlay(films)
+  }
+
+  /// A picture that is held over a gap makes Chromium show the next ones too early, and end too early, unless its end is repeated.
+  @Test func picturesBehindGapsComeInTime() throws {
+    var films: [Film] = []
+    for (name, starts) in [("middle", [0, 12_000, 24_000]), ("end", [0, 30_000])] as [(String, [Int64])] {
+      let captures = starts.flatMap { [$0, $0 + 1_000, $0 + 2_000] }
+      for (row, start) in starts.enumerated() {
+        let batch = try batch(
+          "\(name)-\(row)", of: captures.filter { (start..<start + 3_000).contains($0) }, endMs: start + 3_000,
+          first: 3 * row)
+        let result = try EncoderWorker.run(
+          "encode", batch, "--session", name, "--output", scratch.path("output"))
+        try #require(result.status == 0, "\(result.errors)")
+      }
+      let session = scratch.path("output/\(name)")
+      try #require(try EncoderWorker.run("stitch", session, "--to", scratch.path("\(name).mp4")).status == 0)
+      films.append(
+        Film(
+          file: "\(name).mp4", captures: captures.enumerated().map { (number: $0, atMs: $1) },
+          endMs: (starts.last ?? 0) + 3_000))
+    }
+    try expectToPlay(films)
+  }
+
+  /// Writes a batch of numbered pictures.
+  ///
+  /// - Parameters:
+  ///   - captures: their times, and `endMs` that of the end, all in milliseconds from one start.
+  ///   - first: the number of the first one.
+  /// - Returns: its path.
+  private func batch(_ name: String, of captures: [Int64], endMs: Int64, first: Int = 0) throws -> String {
+    let start: Int64 = 1_767_859_512_340
+    let batch = try scratch.directory(name)
+    for (index, capture) in captures.enumerated() {
+      let source = Fixture("exact-1fps").path + String(format: "/%04d.jpg", first + index)
+      try FileManager.default.copyItem(atPath: source, toPath: "\(batch)/\(start + capture).jpg")
+    }
+    let description = #"{"version":1,"capture":"onChange","intervalMs":1000,"endMs":\#(start + endMs)}"#
+    try Data(description.utf8).write(to: URL(fileURLWithPath: batch + "/batch.json"))
+    return batch
   }
 
   /// Captures and ends that browsers cut short unless the encoder repeats pictures. The test plays the first segment of
@@ -135,13 +179,7 @@ import Testing
   @Test func segmentsWithIrregularCapturesPlayInRealTime() throws {
     let start: Int64 = 1_767_859_512_340
     for (row, segment) in Self.segments.enumerated() {
-      let batch = try scratch.directory("row\(row)")
-      for (number, capture) in segment.captures.enumerated() {
-        let source = Fixture("exact-1fps").path + String(format: "/%04d.jpg", number)
-        try FileManager.default.copyItem(atPath: source, toPath: "\(batch)/\(start + capture).jpg")
-      }
-      let description = #"{"version":1,"capture":"onChange","intervalMs":1000,"endMs":\#(start + segment.endMs)}"#
-      try Data(description.utf8).write(to: URL(fileURLWithPath: batch + "/batch.json"))
+      let batch = try batch("row\(row)", of: segment.captures, endMs: segment.endMs)
       try #require(try EncoderWorker.run("encode", batch, "--output", scratch.path("output")).status == 0)
     }
     try expectToPlay(
@@ -170,7 +208,11 @@ import Testing
       let last = try #require(attempts.last)
       let state = "\(film.file): attempt \(attempts.count): \(last)"
       for capture in film.captures { #expect(last.seen["\(capture.number)"] != nil, "\(capture) in \(state)") }
-      for time in film.times { #expect(last.times.contains { abs($0 - Double(time)) < 1 }, "\(time) ms in \(state)") }
+      // A busy browser may leave out the picture and present its repeat.
+      for (time, next) in zip(film.times, film.times.dropFirst() + [film.endMs]) {
+        let shown = Double(time) - 1..<Double(max(next - 1, time + 1))
+        #expect(last.times.contains { shown.contains($0) }, "\(time) ms in \(state)")
+      }
     }
   }
 

@@ -1,4 +1,5 @@
 import Foundation
+import JSON
 import TestSupport
 import Testing
 
@@ -94,8 +95,8 @@ import Testing
     let shown = film.pictures.indices.filter { index in
       film.pictures[index].tick < to && film.pictures.dropFirst(index + 1).first.map { $0.tick > from } ?? true
     }.map { (tick: tick(film.pictures[$0].tick), digest: film.pictures[$0].digest) }
-    // Each picture of the film begins in the clip when it should; the clip may repeat it.
-    var rest = shown[...]
+    // Each picture of the film begins in the clip when it should; both may repeat it.
+    var rest = zip(shown, [("", "")] + shown.map { ("", $0.digest) }).filter { $0.digest != $1.1 }.map { $0.0 }[...]
     var current = ""
     for picture in clip.pictures {
       if let next = rest.first, picture.tick >= next.tick ?? .max {
@@ -139,6 +140,39 @@ import Testing
       for range in ranges(of: session, lengthMs: lengthMs, count: Extent.of(1, full: 8), seed: Int(speed)) {
         expect(try clip(session, range, "--speed", text), isPart: range, of: film, speed: speed)
       }
+    }
+  }
+
+  /// A session whose worker was upgraded: older segments of the same quality searched motion near, newer ones search far.
+  @Test func segmentsOfBothMotionSearchesMakeOneFilm() throws {
+    let generated = try GeneratedSession(seed: 2, in: scratch)
+    for (number, batch) in generated.batches.enumerated() {
+      let quality = number % 2 == 0 ? "balanced" : "small"
+      let result = try EncoderWorker.run("encode", batch, "--output", scratch.path("output"), "--quality", quality)
+      try #require(result.status == 0, "\(result.errors)")
+    }
+    let session = try PublishedSession(scratch.path("output/\(generated.name)"))
+    var searches: Set<String> = []
+    for manifest in session.manifests {
+      let path = session.path + "/" + manifest.file.replacingOccurrences(of: ".mp4", with: ".json")
+      var json = try SegmentManifestJSON(path)
+      json["encoder"] = json["encoder"]?.setting(["quality": .string("small"), "rateFactor": .number("35.1")])
+      try json.write(to: path)
+      searches.insert(try #require(json["encoder"]?.object?["parameters"]?.string))
+    }
+    #expect(searches.count == 2)
+    let film = try film(of: session)
+    let start = session.index.startMs
+    for (manifest, next) in zip(session.manifests, session.manifests.dropFirst().map(\.startMs) + [.max]) {
+      for picture in try Film(session.video(manifest)).pictures where manifest.startMs + picture.tick / 90 < next {
+        let tick = (manifest.startMs - start) * 90 + picture.tick
+        let shown = film.pictures.last { $0.tick <= tick }
+        #expect(shown?.digest == picture.digest, "\(manifest.file) at tick \(picture.tick)")
+      }
+    }
+    let lengthMs = session.index.durationMs
+    for range in ranges(of: session, lengthMs: lengthMs, count: Extent.of(4, full: 20), seed: 48) {
+      expect(try clip(session, range), isPart: range, of: film)
     }
   }
 
@@ -236,8 +270,7 @@ import Testing
       try FileManager.default.removeItem(atPath: session.video(manifest))
     }
     let result = try EncoderWorker.run("stitch", session.path, "--to", file, "--from", "+5.5s", "--to-time", "+9.5s")
-    #expect(result.status == 0, "\(result.errors)")
-    #expect(result.errors == "")
+    #expect(result.status == 0 && result.errors == "", "\(result.errors)")
     #expect(try Probe(file).streams[0].durationTs == 90 * Int64(range.count))
     #expect(try EncoderWorker.run("stitch", session.path, "--to", file, "--from", "+4.5s").status == 65)
   }
