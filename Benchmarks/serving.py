@@ -94,6 +94,10 @@ async def measure(arguments, place):
             listed.append(cpu_seconds(server.pid) - cpu)
             if status != 200 or len(json.loads(body)["sessions"]) != arguments.sessions:
                 sys.exit("not all sessions are listed")
+        cpu = cpu_seconds(server.pid)
+        for _ in range(100):
+            await get(reader, writer, "/sessions.json?limit=500")
+        page = (cpu_seconds(server.pid) - cpu) * 10
         files = []
         for session in ["exact-1fps", "gap", "rotation"]:
             _, timeline = await get(reader, writer, f"/sessions/{session}/timeline.json")
@@ -111,6 +115,7 @@ async def measure(arguments, place):
     grown = max(memory[half:]) - max(memory[:half])
     print("| what | measured |\n|---|---|")
     print(f"| {arguments.sessions} sessions listed, CPU | {listed[0]:.2f} s first, {listed[1]:.2f} s when nothing is new |")
+    print(f"| a page of 500 of them, CPU | {page:.1f} ms |")
     print(f"| {arguments.clients} clients for {took:.0f} s, parts of files and fragments | {counts['requests']} requests, "
           f"{counts['bytes'] / 1e9:.2f} GB, {counts['errors']} errors |")
     print(f"| CPU of the server a request | {1000 * cpu / max(1, counts['requests']):.2f} ms |")

@@ -86,6 +86,16 @@ package final class Directory: Sendable {
     }
   }
 
+  /// Returns the names of its directories, in no order. Names that are not UTF-8 are left out.
+  package func directoryNames() throws(DiskError) -> [String] {
+    var names: [String] = []
+    try scan { name, type in
+      if kind(of: name, hint: type) == .directory, let text = String(validatingCString: name) { names.append(text) }
+      return true
+    }
+    return names
+  }
+
   /// - Parameter body: gets a name and the `d_type` of readdir(3); returns false to end the scan.
   private func scan(_ body: (UnsafePointer<CChar>, UInt8) -> Bool) throws(DiskError) {
     let copy = try check("open", path) { openat(descriptor, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC) }
@@ -114,6 +124,17 @@ package final class Directory: Sendable {
   /// - Returns: the file's bytes, or why they are not read; nil if there is no such file.
   package func contents(of name: String, limit: Int) throws -> FileContents? {
     try read(name) { file throws(DiskError) in try readRegularFile(file, path: path + "/" + name, limit: limit) }
+  }
+
+  /// Like ``contents(of:limit:)``, with the stamp that the file had before it was read.
+  package func stampedContents(of name: String, limit: Int) throws -> (contents: FileContents?, stamp: FileStamp?) {
+    var stamp: FileStamp?
+    let contents = try read(name) { file throws(DiskError) in
+      var status = stat()
+      if fstat(file, &status) == 0 { stamp = FileStamp(status) }
+      return try readRegularFile(file, path: path + "/" + name, limit: limit)
+    }
+    return (contents, stamp)
   }
 
   /// Reads the first bytes of a regular file beneath this directory.
@@ -228,46 +249,6 @@ package final class Directory: Sendable {
     default: return .other
     }
   }
-}
-
-package enum FileContents {
-  case bytes([UInt8])
-  case refused(FileRefusal)
-}
-
-/// The reason why a file is not read.
-package struct FileRefusal: Sendable, Equatable, CustomStringConvertible, ExpressibleByStringInterpolation {
-  package let description: String
-  /// The size of a file beyond a limit, in bytes; nil for other reasons.
-  package let size: Int?
-
-  package init(stringLiteral description: String) { (self.description, size) = (description, nil) }
-
-  /// A file of more bytes than it may have.
-  package init(size: Int, limit: Int) {
-    (description, self.size) = ("\(size) bytes, more than the limit of \(limit)", size)
-  }
-}
-
-/// Reads an open file to its end, or its first `count` bytes, if it is a regular file of at most `limit` bytes.
-package func readRegularFile(
-  _ file: Int32, path: String, limit: Int, count maximum: Int = .max
-) throws(DiskError) -> FileContents {
-  var status = stat()
-  try check("fstat", path) { fstat(file, &status) }
-  guard status.st_mode & S_IFMT == S_IFREG else { return .refused("not a regular file") }
-  guard status.st_size <= limit else { return .refused(FileRefusal(size: Int(status.st_size), limit: limit)) }
-  var bytes = [UInt8](repeating: 0, count: min(Int(status.st_size), maximum))
-  var filled = 0
-  while filled < bytes.count {
-    let count = try check("read", path) {
-      bytes.withUnsafeMutableBytes { read(file, $0.baseAddress! + filled, $0.count - filled) }
-    }
-    if count == 0 { break }
-    filled += count
-  }
-  bytes.removeLast(bytes.count - filled)
-  return .bytes(bytes)
 }
 
 extension String {

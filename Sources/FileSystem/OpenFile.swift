@@ -65,4 +65,13 @@ package final class OpenFile: Sendable {
 extension Directory {
   /// Returns the stamp of an entry; nil if there is none.
   package func stamp(of name: String) -> FileStamp? { status(of: name).map(FileStamp.init) }
+
+  /// Like `stamp(of:)`, but throws when the check itself fails.
+  package func checkedStamp(of name: String) throws(DiskError) -> FileStamp? {
+    var status = stat()
+    if fstatat(descriptor, name, &status, AT_SYMLINK_NOFOLLOW) == 0 { return FileStamp(status) }
+    let failure = DiskError("stat", path + "/" + name)
+    guard [ENOENT, ENOTDIR].contains(failure.code) else { throw failure }
+    return nil
+  }
 }

@@ -4,23 +4,51 @@
 package struct JSONParser {
   /// Maximum nesting of values.
   private static let depthLimit = 64
+  /// An object of few members takes no more memory than this many.
+  private static let maximumCapacity = 32
   /// U+FEFF in UTF-8.
   package static let byteOrderMark: [UInt8] = [0xEF, 0xBB, 0xBF]
 
   private let bytes: [UInt8]
   private var position = 0
+  /// Whether the text so far is that of ``JSONValue/bytes(pretty:)``. Texts with escapes are taken for others.
+  private var isPlain = true
+  /// A member of the outermost object, and its place with the comma before it.
+  private let key: String?
+  private var member: Range<Int>?
+  /// The members of the last object of each depth: the next one often has as many.
+  private var counts = [Int](repeating: 0, count: depthLimit + 1)
 
   package static func parse(_ bytes: [UInt8]) throws(JSONError) -> JSONValue {
-    guard String(validating: bytes, as: UTF8.self) != nil else { throw JSONError("not UTF-8") }
-    var parser = JSONParser(bytes: bytes)
-    if bytes.starts(with: byteOrderMark) { parser.position = byteOrderMark.count }
-    let value = try parser.value(depth: 0)
-    parser.skipSpace()
-    guard parser.position == bytes.count else { throw parser.unexpected("more after the end") }
-    return value
+    try parse(bytes, without: nil).value
   }
 
-  private init(bytes: [UInt8]) { self.bytes = bytes }
+  /// Parses an object, and returns its text without a member.
+  ///
+  /// - Returns: `rest` is the text that ``JSONValue/bytes(pretty:)`` returns for the other members, as two parts of `bytes`; nil if the
+  ///   text is written otherwise, or if the member is missing or the first one.
+  package static func parse(
+    _ bytes: [UInt8], without key: String?
+  ) throws(JSONError) -> (value: JSONValue, rest: (ArraySlice<UInt8>, ArraySlice<UInt8>)?) {
+    guard String(validating: bytes, as: UTF8.self) != nil else { throw JSONError("not UTF-8") }
+    var parser = JSONParser(bytes: bytes, key: key)
+    if bytes.starts(with: byteOrderMark) {
+      parser.position = byteOrderMark.count
+      parser.isPlain = false
+    }
+    let value = try parser.value(depth: 0)
+    let (end, isPlain) = (parser.position, parser.isPlain)
+    parser.skipSpace()
+    guard parser.position == bytes.count else { throw parser.unexpected("more after the end") }
+    let rest = isPlain ? parser.member.map { (bytes[..<$0.lowerBound], bytes[$0.upperBound..<end]) } : nil
+    return (value, rest)
+  }
+
+  private init(bytes: [UInt8], key: String?) {
+    (self.bytes, self.key) = (bytes, key)
+    // A manifest has some thirty members.
+    if key != nil { counts[1] = Self.maximumCapacity }
+  }
 
   private mutating func value(depth: Int) throws(JSONError) -> JSONValue {
     guard depth < Self.depthLimit else { throw unexpected("nested more than \(Self.depthLimit) deep") }
@@ -32,9 +60,12 @@ package struct JSONParser {
     case UInt8(ascii: "\""): return .string(try string())
     default: break
     }
-    for (word, value) in Self.words where bytes[position...].starts(with: word.utf8) {
-      position += word.utf8.count
-      return value
+    // Most values that are no texts are numbers.
+    if !(UInt8(ascii: "0")...UInt8(ascii: "9") ~= bytes[position]) {
+      for (word, value) in Self.words where bytes[position...].starts(with: word.utf8) {
+        position += word.utf8.count
+        return value
+      }
     }
     return try number()
   }
@@ -45,21 +76,27 @@ package struct JSONParser {
   ]
 
   private mutating func members(depth: Int) throws(JSONError) -> [String: JSONValue] {
-    var result: [String: JSONValue] = [:]
     position += 1
-    if take("}") { return result }
+    if take("}") { return [:] }
+    var result = [String: JSONValue](minimumCapacity: min(counts[depth], Self.maximumCapacity))
+    var before = position..<position
     repeat {
       skipSpace()
       guard peek("\"") else { throw unexpected("a key is missing") }
       let start = position
       let key = try string()
+      let place = start + 1..<position - 1
+      if isPlain { isPlain = result.isEmpty || bytes[before].lexicographicallyPrecedes(bytes[place]) }
+      before = place
       guard take(":") else { throw unexpected("a colon is missing") }
       guard result.updateValue(try value(depth: depth), forKey: key) == nil else {
         position = start
         throw unexpected("a second \"\(key.prefix(40))\"")
       }
+      if depth == 1, result.count > 1, key == self.key { member = start - 1..<position }
     } while take(",")
     guard take("}") else { throw unexpected("a comma or } is missing") }
+    counts[depth] = result.count
     return result
   }
 
@@ -74,7 +111,15 @@ package struct JSONParser {
 
   private mutating func string() throws(JSONError) -> String {
     position += 1
-    var text: [UInt8] = []
+    let start = position
+    while position < bytes.count, bytes[position] >= 0x20, bytes[position] != UInt8(ascii: "\\") {
+      position += 1
+      if bytes[position - 1] == UInt8(ascii: "\"") {
+        return String(decoding: bytes[start..<position - 1], as: UTF8.self)
+      }
+    }
+    isPlain = false
+    var text = Array(bytes[start..<position])
     while position < bytes.count {
       let byte = bytes[position]
       position += 1
@@ -159,7 +204,14 @@ package struct JSONParser {
   }
 
   private mutating func skipSpace() {
-    while position < bytes.count, [0x20, 0x0A, 0x0D, 0x09].contains(bytes[position]) { position += 1 }
+    while position < bytes.count {
+      switch bytes[position] {
+      case 0x20, 0x0A, 0x0D, 0x09:
+        position += 1
+        isPlain = false
+      default: return
+      }
+    }
   }
 
   private func unexpected(_ what: String) -> JSONError {

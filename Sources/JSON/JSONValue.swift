@@ -33,6 +33,21 @@ package enum JSONValue: Sendable, Equatable {
     object.map { .object($0.merging(members) { $1 }) } ?? self
   }
 
+  /// Whether it is written with the same bytes. Equal values need not be: "é" has two spellings.
+  package func isWritten(like other: JSONValue) -> Bool {
+    switch (self, other) {
+    case (.string(let one), .string(let two)): one.utf8.elementsEqual(two.utf8)
+    case (.array(let one), .array(let two)): one.elementsEqual(two) { $0.isWritten(like: $1) }
+    case (.object(let one), .object(let two)):
+      one.count == two.count
+        && one.allSatisfy { key, value in
+          guard let place = two.index(forKey: key) else { return false }
+          return two[place].key.utf8.elementsEqual(key.utf8) && value.isWritten(like: two[place].value)
+        }
+    default: self == other
+    }
+  }
+
   /// Whether it has no NaN and no infinity. The parser accepts them, for callers that check for them.
   package var isStrict: Bool {
     switch self {
@@ -112,13 +127,13 @@ extension JSONValue {
     case .null: output += "null".utf8
     case .bool(let value): output += (value ? "true" : "false").utf8
     case .number(let text): output += text.utf8
-    case .string(let text): Self.write(text, to: &output)
+    case .string(let text): Self.append(text, to: &output)
     case .array(let values):
       Self.write("[", "]", values, to: &output, indent) { $0.write(to: &$1, indent: $2) }
     case .object(let members):
       let sorted = members.sorted { $0.key.utf8.lexicographicallyPrecedes($1.key.utf8) }
       Self.write("{", "}", sorted, to: &output, indent) { member, output, indent in
-        Self.write(member.key, to: &output)
+        Self.append(member.key, to: &output)
         output += (indent == nil ? ":" : ": ").utf8
         member.value.write(to: &output, indent: indent)
       }
@@ -144,9 +159,15 @@ extension JSONValue {
     output += close.utf8
   }
 
-  private static func write(_ text: String, to output: inout [UInt8]) {
-    let digits = Array("0123456789abcdef".utf8)
+  /// Writes a text with its quotes.
+  package static func append(_ text: String, to output: inout [UInt8]) {
     output.append(UInt8(ascii: "\""))
+    defer { output.append(UInt8(ascii: "\"")) }
+    guard text.utf8.contains(where: { $0 < 0x20 || $0 == UInt8(ascii: "\"") || $0 == UInt8(ascii: "\\") }) else {
+      output += text.utf8
+      return
+    }
+    let digits = Array("0123456789abcdef".utf8)
     for byte in text.utf8 {
       switch byte {
       case UInt8(ascii: "\""), UInt8(ascii: "\\"): output += [UInt8(ascii: "\\"), byte]
@@ -155,6 +176,5 @@ extension JSONValue {
       default: output.append(byte)
       }
     }
-    output.append(UInt8(ascii: "\""))
   }
 }

@@ -21,6 +21,7 @@ enum Assets {
     "list.css": (.css, PackageResources.list_css),
     "list.html": (.html, PackageResources.list_html),
     "list.js": (.script, PackageResources.list_js),
+    "listing.js": (.script, PackageResources.listing_js),
     "map.js": (.script, PackageResources.map_js),
     "media.js": (.script, PackageResources.media_js),
     "native.js": (.script, PackageResources.native_js),

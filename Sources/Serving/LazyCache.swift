@@ -5,9 +5,15 @@ import Synchronization
 final class LazyCache<Key: Hashable & Sendable, Value: Sendable>: Sendable {
   private let made: Mutex<LRUCache<Key, Value>>
   private let making = KeyLocks<Key>()
+  private let cost: @Sendable (Value) -> Int
 
-  /// - Parameter capacity: maximum number of values.
-  init(capacity: Int) { made = Mutex(LRUCache(limit: capacity)) }
+  /// - Parameters:
+  ///   - capacity: maximum sum of the costs; maximum number of values if each costs 1.
+  ///   - cost: of a value. One that costs more than the capacity is made for each request.
+  init(capacity: Int, cost: @escaping @Sendable (Value) -> Int = { _ in 1 }) {
+    made = Mutex(LRUCache(limit: capacity))
+    self.cost = cost
+  }
 
   /// Returns the value of a key.
   func value(_ key: Key, _ make: () throws -> Value) throws -> Value {
@@ -15,7 +21,8 @@ final class LazyCache<Key: Hashable & Sendable, Value: Sendable>: Sendable {
     return try making.withLock(key) {
       if let value = cached(key) { return value }
       let value = try make()
-      made.withLock { $0.insert(value, for: key) }
+      let cost = cost(value)
+      made.withLock { $0.insert(value, for: key, cost: cost) }
       return value
     }
   }

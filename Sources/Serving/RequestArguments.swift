@@ -71,7 +71,7 @@ extension HTTPRequest {
     return choice
   }
 
-  private func number(_ name: String, in range: ClosedRange<Int>) throws(BadArguments) -> Int? {
+  func number(_ name: String, in range: ClosedRange<Int>) throws(BadArguments) -> Int? {
     guard let text = argument(name) else { return nil }
     guard let number = Int(text), range.contains(number) else {
       throw BadArguments(

@@ -8,12 +8,12 @@ import SegmentEncoder
 import Sessions
 
 package final class SessionRoutes: Sendable {
-  private let catalog: SessionCatalog
+  let catalog: SessionCatalog
   private let scratch: String
   private let version: String
   private let films: FilmCache
   /// JPEGs of small pictures.
-  private let thumbnails = LazyCache<SmallPicture, [UInt8]>(capacity: 2_000)
+  private let thumbnails = LazyCache<TaggedAnswer, [UInt8]>(capacity: 2_000)
   private let meter = RequestMeter()
   /// Limits memory: a segment is read as a whole.
   private let semaphore = Semaphore(width: 8)
@@ -21,9 +21,11 @@ package final class SessionRoutes: Sendable {
   private let frameSemaphore = Semaphore(width: 4)
   /// Maps that are made at the same time: each reads all manifests of a session.
   private let mapSemaphore = Semaphore(width: 2)
+  /// Maps as JSON. A map has some hundred bytes a gap.
+  private let maps = LazyCache<TaggedAnswer, [UInt8]>(capacity: 8 << 20) { $0.count }
   private let texts: TextRoute
 
-  private struct SmallPicture: Hashable {
+  private struct TaggedAnswer: Hashable {
     let session: SessionID
     let tag: String
   }
@@ -39,11 +41,12 @@ package final class SessionRoutes: Sendable {
 
   /// Removes what is cached of sessions that were deleted or removed. Call it every few seconds.
   package func forgetRemovedSessions() throws {
-    let cached = films.sessions.union(thumbnails.keys.map(\.session))
+    let cached = films.sessions.union((thumbnails.keys + maps.keys).map(\.session))
     let removed = try catalog.forgetRemoved(and: cached)
     guard !removed.all.isEmpty else { return }
     films.remove(deleted: removed.deleted, missing: removed.missing)
     thumbnails.removeAll { removed.all.contains($0.session) }
+    maps.removeAll { removed.all.contains($0.session) }
   }
 
   package func answer(_ request: HTTPRequest) -> HTTPResponse {
@@ -67,7 +70,7 @@ package final class SessionRoutes: Sendable {
   private static let table: [Route] = [
     Route("") { _, _, _ in Assets.page("list.html") },
     Route("compare") { _, _, _ in Assets.page("compare.html") },
-    Route("sessions.json") { routes, _, _ in try routes.list() },
+    Route("sessions.json") { routes, _, request in try routes.list(request) },
     Route("search.json") { routes, _, request in try routes.texts.answer(request) },
     Route("assets", "*") { _, parts, _ in Assets.file(parts[1]) },
     Route("favicon.ico") { _, _, _ in Assets.file("favicon.svg") },
@@ -87,7 +90,7 @@ package final class SessionRoutes: Sendable {
       HTTPResponse(.json, playback.faults, tag: "\(playback.digest)-faults")
     },
     Route(ofPlayback: "session.m3u8") { _, playback, _ in
-      HTTPResponse(.playlist, playback.playlist, tag: "\(playback.digest)-chapters")
+      HTTPResponse(.playlist, playback.playlist, tag: playback.digest)
     },
     Route(ofPlayback: "iframes.m3u8") { try $0.playlist("iframes.m3u8", of: $1, $2) },
     Route(ofPlayback: "multivariant.m3u8") { try $0.playlist("multivariant.m3u8", of: $1, $2) },
@@ -111,11 +114,6 @@ package final class SessionRoutes: Sendable {
     return try catalog.tombstone(of: session).map {
       .failure(410, SessionDeleted($0).what)
     }
-  }
-
-  private func list() throws -> HTTPResponse {
-    let list = try catalog.list()
-    return HTTPResponse(.json, list, tag: Digest.of(list))
   }
 
   /// The server is ready if the output can be read.
@@ -150,7 +148,7 @@ package final class SessionRoutes: Sendable {
   ) throws -> HTTPResponse? {
     try semaphore.pass {
       try playback.playlist(named: name, progress: request.requireClient)
-    }.map { HTTPResponse(.playlist, $0, tag: "\(playback.digest)-chapters-\(name)") }
+    }.map { HTTPResponse(.playlist, $0, tag: "\(playback.digest)-\(name)") }
   }
 
   private static func noSession(_ session: SessionID) -> HTTPResponse {
@@ -179,7 +177,7 @@ package final class SessionRoutes: Sendable {
   ) throws -> HTTPResponse {
     // Do not decode the picture for a client that has it.
     if request.has(tag) { return HTTPResponse(.jpeg, [], tag: tag) }
-    let image = try thumbnails.value(SmallPicture(session: session, tag: tag)) { try frameSemaphore.pass(decode) }
+    let image = try thumbnails.value(TaggedAnswer(session: session, tag: tag)) { try frameSemaphore.pass(decode) }
     return HTTPResponse(.jpeg, image, tag: tag)
   }
 
@@ -223,7 +221,7 @@ package final class SessionRoutes: Sendable {
   }
 
   /// Returns an answer about a part of a session, or the refusal of a request that cannot have one.
-  private static func refusingBadParts(_ answer: () throws -> HTTPResponse) throws -> HTTPResponse {
+  static func refusingBadParts(_ answer: () throws -> HTTPResponse) throws -> HTTPResponse {
     do {
       return try answer()
     } catch let bad as BadClip {
@@ -248,8 +246,11 @@ package final class SessionRoutes: Sendable {
       let clip = try request.clip()
       let tag = "\(playback.digest)\(clip.name(in: try playback.range(of: clip)))-map"
       if request.has(tag) { return HTTPResponse(.json, [], tag: tag) }
-      let map = try mapSemaphore.pass { try playback.map(of: clip, progress: request.requireClient) }
-      return HTTPResponse(.json, map.json.bytes() + [UInt8(ascii: "\n")], tag: tag)
+      let map = try maps.value(TaggedAnswer(session: playback.session, tag: tag)) {
+        let map = try mapSemaphore.pass { try playback.map(of: clip, progress: request.requireClient) }
+        return map.json.bytes() + [UInt8(ascii: "\n")]
+      }
+      return HTTPResponse(.json, map, tag: tag)
     }
   }
 
@@ -289,9 +290,9 @@ package final class SessionRoutes: Sendable {
   private func metrics() throws -> String {
     var text = MetricsText()
     meter.write(to: &text)
-    let sessions = try catalog.sessions()
-    text.gauge("encoder_worker_sessions", "Sessions in the output.", sessions.count)
-    text.gauge("encoder_worker_session_bytes", "Bytes of their videos.", sessions.reduce(0) { $0 + $1.bytes })
+    let totals = try catalog.listing.totals()
+    text.gauge("encoder_worker_sessions", "Sessions in the output.", totals.sessions)
+    text.gauge("encoder_worker_session_bytes", "Bytes of their videos.", totals.bytes)
     text.gauge("encoder_worker_output_free_bytes", "Free bytes on the output's file system.", try catalog.freeBytes())
     text.process(version: version)
     return text.text

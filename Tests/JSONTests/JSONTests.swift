@@ -26,6 +26,37 @@ import Testing
     #expect(try parse(#"["\udc00x","\ud83d\n"]"#).array?.map(\.string) == ["\u{FFFD}x", "\u{FFFD}\n"])
   }
 
+  @Test(arguments: [
+    #"{"a":{"m":1},"b":[{"c":-1.50,"d":"ä"},{}],"m":"0f","z":NaN}"#, #"{"a":"","m":[1,{"m":2}]}"# + "\n ",
+    #"{"a":null,"m":{},"é":true}"#,
+  ])
+  func restOfATextIsThatOfTheOtherMembers(text: String) throws {
+    let (value, rest) = try JSONParser.parse(Array(text.utf8), without: "m")
+    var members = try #require(value.object)
+    members["m"] = nil
+    let parts = try #require(rest)
+    #expect(Array(parts.0) + Array(parts.1) == JSONValue.object(members).bytes())
+  }
+
+  /// Each is another text than the one that is written for its value, or has no such member behind another one.
+  @Test(arguments: [
+    #"{"b":1,"a":2,"m":3}"#, #"{"a":1, "m":2}"#, #"{"a":1,"m" :2}"#, #" {"a":1,"m":2}"#, #"{"a":"\u0041","m":2}"#,
+    #"{"\u0061":1,"m":2}"#, #"{"a":{"c":1,"b":2},"m":3}"#, #"{"a":[1 ],"m":3}"#, #"{"a":1,"m":"\/"}"#,
+    #"{"aa":1,"a":2,"m":3}"#, "\u{FEFF}{\"a\":1,\"m\":2}", #"{"m":1,"z":2}"#,
+    #"{"a":{"b":1,"m":2}}"#, #"[1,{"a":1,"m":2}]"#, #"{"a":1,"m":2,"l":3}"#,
+  ])
+  func textInAnotherFormHasNoRest(text: String) throws {
+    #expect(try JSONParser.parse(Array(text.utf8), without: "m").rest == nil)
+    #expect(try JSONParser.parse(Array(text.utf8), without: "m").value == parse(text))
+  }
+
+  @Test func equalTextsMayBeWrittenWithOtherBytes() throws {
+    let (one, other) = (try parse(#"{"a":["\u00e9"]}"#), try parse(#"{"a":["e\u0301"]}"#))
+    #expect(one == other && !one.isWritten(like: other) && one.isWritten(like: one))
+    #expect(try !parse(#"{"a":1}"#).isWritten(like: parse(#"{"a":1,"b":1}"#)))
+    #expect(try !parse(#"{"\u00e9":1}"#).isWritten(like: parse(#"{"e\u0301":1}"#)))
+  }
+
   @Test func byteOrderMarkBeforeTheTextIsIgnored() throws {
     #expect(try parse("\u{FEFF}{\"a\":1}").line == #"{"a":1}"#)
   }

@@ -25,4 +25,14 @@ import Testing
     #expect(try cache.value("c") { 6 } == 6)
     #expect(cache.keys == ["a", "c"])
   }
+
+  @Test func valuesBeyondTheSumOfCostsAreRemoved() throws {
+    let cache = LazyCache<String, [Int]>(capacity: 3) { $0.count }
+    #expect(try cache.value("a") { [1, 2] } == [1, 2])
+    #expect(try cache.value("b") { [3] } == [3])
+    #expect(try cache.value("c") { [4] } == [4])
+    #expect(cache.keys == ["b", "c"])
+    #expect(try cache.value("d") { [1, 2, 3, 4] } == [1, 2, 3, 4])
+    #expect(!cache.keys.contains("d"))
+  }
 }

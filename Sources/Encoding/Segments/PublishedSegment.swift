@@ -56,7 +56,7 @@ package struct PublishedSegment: Sendable, Equatable {
   /// Whether the session ends with the segment.
   package let isFinal: Bool
   /// The encoder settings.
-  package let encoder: JSONValue
+  package private(set) var encoder: JSONValue
 
   /// The name of the video.
   package var file: String { SegmentName.video(startMs) }
@@ -81,6 +81,16 @@ package struct PublishedSegment: Sendable, Equatable {
 
   /// The facts that decide its parameter sets.
   package var pictureKind: String { "\(codedWidth)x\(codedHeight) \(encoder.line)" }
+
+  /// Whether it has the same ``pictureKind``, which takes longer to write than to compare.
+  package func hasPictureKind(of other: PublishedSegment) -> Bool {
+    codedWidth == other.codedWidth && codedHeight == other.codedHeight && encoder.isWritten(like: other.encoder)
+  }
+
+  /// Shares the memory of an equal ``encoder``: sessions have thousands of segments with one.
+  package mutating func shareEncoder(of other: PublishedSegment) {
+    if encoder.isWritten(like: other.encoder) { encoder = other.encoder }
+  }
 
   /// When the last frame comes on screen.
   package var lastShownMs: Int64 { endMs - (frames.last?.holdMs ?? 0) }

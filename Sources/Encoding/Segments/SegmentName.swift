@@ -20,6 +20,8 @@ package enum SegmentName {
   /// Like ``start(ofManifest:)``, for the bytes of a name: the directory of a day has tens of thousands.
   package static func start(ofManifest name: UnsafeRawBufferPointer) -> Int64? { unsafe start(of: name, ".json") }
 
+  package static func start(ofVideo name: UnsafeRawBufferPointer) -> Int64? { unsafe start(of: name, ".mp4") }
+
   private static func start(of name: String, _ suffix: StaticString) -> Int64? {
     var name = name
     return name.withUTF8 { unsafe start(of: UnsafeRawBufferPointer($0), suffix) }

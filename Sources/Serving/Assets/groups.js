@@ -1,6 +1,17 @@
-// Groups sessions by what their names begin with, and by day. Pure.
+// Sorts sessions, and groups them by what their names begin with, and by day. Pure.
 
 import {weekday} from './time.js';
+
+/** The orders of sessions. Names decide between equal ones. */
+export const sorts = {
+  newest: (one, other) => other.startMs - one.startMs,
+  oldest: (one, other) => one.startMs - other.startMs,
+  name: () => 0,
+  longest: (one, other) => other.durationMs - one.durationMs,
+  frames: (one, other) => other.frames - one.frames,
+  gaps: (one, other) => other.gaps - one.gaps,
+  largest: (one, other) => other.bytes - one.bytes,
+};
 
 /** Returns a name without the numbers at its end, or without what follows its last hyphen: kiosk of kiosk-07 and kiosk-2026-11-26. */
 export function prefix(name) {

@@ -1,24 +1,16 @@
-// The page of all sessions: filters, sorts and groups the complete list, and makes the cards of the groups that are open.
+// The page of all sessions: filters, sorts and groups those that have come, and makes the cards of the groups that are open. It shows
+// the first page of the list at once, and gets the others meanwhile; later it asks for what has changed.
 
 import {Card} from './card.js';
 import {Choice} from './choice.js';
-import {groups} from './groups.js';
-import {ask} from './server.js';
+import {groups, sorts} from './groups.js';
+import {Listing} from './listing.js';
 import {count, element, size} from './text.js';
 import {isUTC, second, utc, zoneName} from './time.js';
 import {WordSearch} from './words.js';
 
 const $ = id => document.getElementById(id);
 
-const sorts = {
-  newest: (one, other) => other.startMs - one.startMs,
-  oldest: (one, other) => one.startMs - other.startMs,
-  name: () => 0,
-  longest: (one, other) => other.durationMs - one.durationMs,
-  frames: (one, other) => other.frames - one.frames,
-  gaps: (one, other) => other.gaps - one.gaps,
-  largest: (one, other) => other.bytes - one.bytes,
-};
 /** Sessions of a group that are shown at once. */
 const atOnce = 500;
 /** So many sessions are in open groups at first. */
@@ -29,12 +21,22 @@ const refreshMs = 30_000;
 const settings = {q: '', sort: 'newest', group: 'both', view: 'cards'};
 const controls = {q: 'filter', sort: 'sort', group: 'group'};
 
-let sessions = [];
-let tag;
 const cards = new Map();
+const list = new Listing({
+  changed(session, isAsBefore) {
+    // A session that cannot be read has another card.
+    if (!isAsBefore) cards.delete(session.session);
+    cards.get(session.session)?.update(session);
+  },
+  dropped: name => cards.delete(name),
+  counted: () => tellCounts(),
+  moved: () => show(),
+});
 /** Groups that the user has opened or closed, by their titles, and how many sessions of each are shown. */
 const opened = new Map();
 const limits = new Map();
+/** How many sessions the filter has let through, in words; empty without a filter. */
+let passed = '';
 const search = new WordSearch(() => remember());
 const choice = new Choice(() => {
   for (const [name, card] of cards) if (card.box) card.box.checked = choice.has(name);
@@ -42,7 +44,7 @@ const choice = new Choice(() => {
 
 async function start() {
   try {
-    await take(await ask('/sessions.json'));
+    await list.begin();
   } catch (error) {
     $('nothing-title').textContent = 'The sessions cannot be listed';
     $('nothing-text').textContent = error.message;
@@ -52,7 +54,7 @@ async function start() {
     $('nothing').hidden = false;
     return finish('failed');
   }
-  if (!sessions.length) {
+  if (!list.sessions.size) {
     $('nothing').hidden = false;
     return finish('empty');
   }
@@ -62,20 +64,20 @@ async function start() {
   listen();
   show();
   finish('ready');
+  // The next refresh asks for pages that do not come now.
+  await list.complete().catch(() => {});
   refresh();
 }
 
 const finish = state => (document.documentElement.dataset.state = state);
 
-/** Reads an answer of the server. */
-async function take(response) {
-  const list = await response.json();
-  tag = response.headers.get('ETag');
-  sessions = list.sessions.map(session => ({...session, words: words(session)}));
-  const sum = key => sessions.reduce((sum, session) => sum + (session[key] ?? 0), 0);
-  $('totals').textContent =
-    `${count(sessions.length, 'session')} · ${count(sum('frames'), 'frame')} · ${size(sum('bytes'))}`;
+/** Says how many sessions there are, and how far their load is. */
+function tellCounts() {
+  const {total, frames, bytes} = list.facts;
+  $('totals').textContent = `${count(total, 'session')} · ${count(frames, 'frame')} · ${size(bytes)}`;
   $('zone').textContent = isUTC(Date.now()) ? 'Times are UTC.' : `Times are local: ${zoneName}.`;
+  $('loaded').textContent = list.loaded === undefined ? '' : `${list.loaded} of ${total}`;
+  tellShown();
 }
 
 /** Returns the text that the filter searches. */
@@ -84,23 +86,13 @@ function words({session, startMs, complete, error}) {
   return `${session} ${when}`.toLowerCase();
 }
 
-/** Shows what has changed from time to time; a long list less often. */
+/** Shows what has changed from time to time. */
 function refresh() {
   setTimeout(async () => {
-    if (document.visibilityState === 'visible') await look().catch(() => {}); // Without an answer, the list stays as it was.
+    if (document.visibilityState === 'visible') await list.refresh().catch(() => {}); // Without an answer, the list stays as it was.
     for (const card of cards.values()) card.tellState();
     refresh();
-  }, refreshMs * (1 + sessions.length / 1_000));
-}
-
-async function look() {
-  const response = await ask('/sessions.json');
-  if (response.headers.get('ETag') === tag) return;
-  const order = () => sessions.map(({session, startMs}) => `${session} ${startMs}`).join();
-  const before = order();
-  await take(response);
-  for (const session of sessions) cards.get(session.session)?.update(session);
-  if (order() !== before) show();
+  }, refreshMs);
 }
 
 /** Shows the sessions that the filter lets through, in their groups. */
@@ -108,12 +100,17 @@ function show() {
   const asked = $('filter').value.toLowerCase().split(/\s+/).filter(word => word);
   const order = sorts[$('sort').value];
   const names = new Intl.Collator('en', {numeric: true});
-  const shown = sessions.filter(({words}) => asked.every(word => words.includes(word)));
+  const isFound = session => {
+    session.words ??= words(session);
+    return asked.every(word => session.words.includes(word));
+  };
+  const every = [...list.sessions.values()];
+  const shown = asked.length ? every.filter(isFound) : every.slice();
   // Sessions that cannot be read come last.
   shown.sort((one, other) =>
     Boolean(one.error) - Boolean(other.error) || (one.error ? 0 : order(one, other)) ||
     names.compare(one.session, other.session));
-  const found = groups(sessions, shown, $('group').value);
+  const found = groups(every, shown, $('group').value);
   let left = mostOpen;
   const isAlone = found.length === 1 && !found[0].title;
   const focused = document.activeElement;
@@ -122,10 +119,20 @@ function show() {
     if (isOpen) left -= group.sessions.length;
     return isAlone ? rows(group) : folded(group, isOpen);
   }));
-  // A card that is moved loses the focus.
-  if (focused !== document.activeElement) focused.focus({preventScroll: true});
-  $('shown').textContent = asked.length ? `${shown.length} of ${sessions.length} shown` : '';
+  // A card that is moved loses the focus, and so does a button that is made anew.
+  if (focused !== document.activeElement) (focused.isConnected ? focused : twin(focused))?.focus({preventScroll: true});
+  passed = asked.length ? `${shown.length} of ${every.length} shown` : '';
+  tellShown();
   remember();
+}
+
+/** Returns the button of a group that has taken the place of another one. */
+const twin = old => [...document.querySelectorAll('#groups [data-of]')].find(({dataset}) => dataset.of === old.dataset.of);
+
+/** Says what is shown. Screen readers read each new text: it has no number that grows while pages come. */
+function tellShown() {
+  const text = [passed, list.state].filter(part => part).join(', ');
+  if ($('shown').textContent !== text) $('shown').textContent = text;
 }
 
 /** Returns a group that can be closed. Its cards are made when it is open. */
@@ -134,6 +141,7 @@ function folded(group, isOpen) {
   const counts = [count(group.sessions.length, 'session'), ...(live && live < group.sessions.length ? [`${live} not ended`] : [])];
   const summary = element('summary', {},
     element('h2', {textContent: group.title || 'Others'}), element('span', {className: 'dim', textContent: counts.join(', ')}));
+  summary.dataset.of = `group ${group.title}`;
   const details = element('details', {className: 'group', open: isOpen}, summary);
   if (isOpen) details.append(rows(group));
   summary.addEventListener('click', () => opened.set(group.title, !details.open));
@@ -146,9 +154,10 @@ function folded(group, isOpen) {
 /** Returns the cards of a group, and a button for more of them. */
 function rows({title, sessions}) {
   const limit = limits.get(title) ?? atOnce;
-  const list = element('ul', {className: `sessions ${view()}`}, ...sessions.slice(0, limit).map(session => card(session).root));
-  if (sessions.length <= limit) return list;
+  const items = element('ul', {className: `sessions ${view()}`}, ...sessions.slice(0, limit).map(session => card(session).root));
+  if (sessions.length <= limit) return items;
   const more = element('button', {type: 'button', className: 'button', textContent: `Show more (${sessions.length - limit})`});
+  more.dataset.of = `more of ${title}`;
   more.addEventListener('click', () => {
     limits.set(title, limit + atOnce);
     const wrapper = more.parentElement;
@@ -156,12 +165,14 @@ function rows({title, sessions}) {
     wrapper.replaceWith(next);
     next.querySelectorAll('h3 a')[limit]?.focus();
   });
-  return element('div', {className: 'long'}, list, more);
+  return element('div', {className: 'long'}, items, more);
 }
 
-function card(session) {
+/** Returns the card of a session as it is now: a group that is opened late has it as it was. */
+function card(old) {
+  const session = list.sessions.get(old.session) ?? old;
   let made = cards.get(session.session);
-  if (!made || Boolean(session.error) === Boolean(made.box)) {
+  if (!made) {
     made = new Card(session, (name, isChosen) => choice.choose(name, isChosen));
     if (made.box) made.box.checked = choice.has(session.session);
     cards.set(session.session, made);
@@ -173,7 +184,7 @@ const view = () => ($('cards').getAttribute('aria-pressed') === 'true' ? 'cards'
 
 function setView(wanted) {
   for (const name of ['cards', 'rows']) $(name).setAttribute('aria-pressed', name === wanted);
-  for (const list of document.querySelectorAll('.sessions')) list.className = `sessions ${wanted}`;
+  for (const items of document.querySelectorAll('.sessions')) items.className = `sessions ${wanted}`;
 }
 
 function listen() {
@@ -186,14 +197,14 @@ function listen() {
       remember();
     });
   }
-  const all = isOpen => () => {
+  const fold = isOpen => () => {
     for (const details of document.querySelectorAll('.group')) {
       details.open = isOpen;
       opened.set(details.querySelector('h2').textContent, isOpen);
     }
   };
-  $('open-all').addEventListener('click', all(true));
-  $('close-all').addEventListener('click', all(false));
+  $('open-all').addEventListener('click', fold(true));
+  $('close-all').addEventListener('click', fold(false));
 }
 
 /** Reads what the address asks for, or what this browser remembers. */

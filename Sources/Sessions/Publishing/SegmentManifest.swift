@@ -57,15 +57,18 @@ package struct SegmentManifest {
     return all.count > 20 ? all.prefix(20) + ["and \(all.count - 20) more notes in the manifests"] : all
   }
 
+  /// The member that has the digest of the others.
+  static let sealKey = "manifestSha256"
+
   /// Returns the text of a manifest's file: the manifest with the digest of its other members.
   package static func text(of json: JSONValue) -> [UInt8] {
-    json.setting(["manifestSha256": .string(seal(of: json))]).bytes() + [UInt8(ascii: "\n")]
+    json.setting([sealKey: .string(seal(of: json))]).bytes() + [UInt8(ascii: "\n")]
   }
 
   /// Returns the digest of a manifest without the member that holds it.
   package static func seal(of json: JSONValue) -> String {
     guard case .object(var members) = json else { return "" }
-    members["manifestSha256"] = nil
+    members[sealKey] = nil
     return SHA256.hex(of: JSONValue.object(members).bytes())
   }
 

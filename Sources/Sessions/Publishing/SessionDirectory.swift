@@ -159,15 +159,29 @@ package struct SessionDirectory {
 
   /// Like ``manifest(_:)``, but checks the manifest's session and digest.
   func soundManifest(_ startMs: Int64) throws -> (segment: PublishedSegment, json: JSONValue) {
-    let (segment, json) = try manifest(startMs)
+    let (segment, json, _) = try soundManifest(startMs, in: Directory(opening: path, followingLinks: false))
+    return (segment, json)
+  }
+
+  /// Like ``soundManifest(_:)``, with the stamp of the file.
+  ///
+  /// - Parameter directory: that of the session. It is opened once for many segments.
+  func soundManifest(
+    _ startMs: Int64, in directory: Directory
+  ) throws -> (segment: PublishedSegment, json: JSONValue, stamp: FileStamp?) {
     let name = SegmentName.manifest(startMs)
+    let file = try directory.stampedContents(of: name, limit: SegmentManifest.maximumBytes)
+    guard case .bytes(let bytes)? = file.contents else {
+      throw DamagedOutput(path: path + "/" + name, cause: "not a readable file")
+    }
+    let (segment, json, seal) = try SegmentManifest.readSealed(bytes, of: startMs, path: path + "/" + name)
     guard json.object?["session"]?.string == session.description else {
       throw BadSession(path + "/" + name, "of another session")
     }
-    guard SegmentManifest.seal(of: json) == json.object?["manifestSha256"]?.string else {
+    guard seal == json.object?["manifestSha256"]?.string else {
       throw BadSession(path + "/" + name, "edited: its digest is another")
     }
-    return (segment, json)
+    return (segment, json, file.stamp)
   }
 
   /// Maximum size of a segment's file, far above that of some seconds of screenshots.
@@ -227,11 +241,32 @@ extension SegmentManifest {
   ) throws(DamagedOutput) -> (segment: PublishedSegment, json: JSONValue) {
     do {
       let json = try JSONParser.parse(bytes)
-      let segment = try PublishedSegment(json)
-      guard segment.startMs == startMs else { throw JSONError("of another segment") }
-      return (segment, json)
+      return (try segment(json, of: startMs), json)
     } catch {
       throw DamagedOutput(path: path, cause: "\(error)")
     }
+  }
+
+  /// Like ``read(_:of:path:)``, with ``seal(of:)`` of the manifest. A text as we write it is hashed in place.
+  static func readSealed(
+    _ bytes: [UInt8], of startMs: Int64, path: String
+  ) throws(DamagedOutput) -> (segment: PublishedSegment, json: JSONValue, seal: String) {
+    do {
+      let (json, rest) = try JSONParser.parse(bytes, without: sealKey)
+      let segment = try segment(json, of: startMs)
+      guard let rest else { return (segment, json, seal(of: json)) }
+      var sum = SHA256()
+      sum.update(rest.0)
+      sum.update(rest.1)
+      return (segment, json, sum.finish())
+    } catch {
+      throw DamagedOutput(path: path, cause: "\(error)")
+    }
+  }
+
+  private static func segment(_ json: JSONValue, of startMs: Int64) throws(JSONError) -> PublishedSegment {
+    let segment = try PublishedSegment(json)
+    guard segment.startMs == startMs else { throw JSONError("of another segment") }
+    return segment
   }
 }

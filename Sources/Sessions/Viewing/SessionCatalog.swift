@@ -12,7 +12,8 @@ public final class SessionCatalog: Sendable {
   /// The output's path.
   public let output: String
   private let decoders: DecoderForkServer?
-  private let summaries = Mutex<[String: (stamp: FileStamp, summary: SessionSummary)]>([:])
+  /// The list of all sessions.
+  package let listing: SessionListing
   private struct CachedPlayback {
     let stamp: [FileStamp?]
     let playback: SessionPlayback
@@ -25,7 +26,6 @@ public final class SessionCatalog: Sendable {
   private let listings = Mutex(LRUCache<SessionID, (stamp: [FileStamp?], startsMs: [Int64])>(limit: 8))
   /// A session is read once, whatever the number of requests. Few are read at a time, because a long one takes memory.
   private let reading = KeyLocks<SessionID>(width: 4)
-  private let listing = Mutex<Void>(())
   private let looked = Mutex(Looked())
 
   /// Maximum number of cached segments of all sessions. The session requested last is always cached.
@@ -40,6 +40,7 @@ public final class SessionCatalog: Sendable {
   public init(of output: String, decoders: DecoderForkServer? = nil) throws {
     self.decoders = decoders
     self.output = DurableFile.resolved(output)
+    listing = SessionListing(of: self.output)
     _ = try Directory(opening: self.output)
   }
 
@@ -58,35 +59,12 @@ public final class SessionCatalog: Sendable {
   /// Returns all sessions, the newest first. A session that cannot be read has a ``SessionSummary/error``.
   ///
   /// - Throws: `DiskError` if the output cannot be read.
-  public func sessions() throws -> [SessionSummary] {
-    try listing.withLock { _ in
-      let directory = try Directory(opening: output)
-      let known = summaries.withLock { $0 }
-      let deleted = try tombstones.sessions()
-      var found: [String: (stamp: FileStamp, summary: SessionSummary)] = [:]
-      for entry in try directory.entries() where entry.kind == .directory {
-        guard let session = SessionID(entry.name), !deleted.contains(session),
-          let stamp = directory.stamp(of: entry.name + "/" + IndexView.jsonFile)
-        else { continue }
-        let cached = known[entry.name].flatMap { $0.stamp == stamp ? $0 : nil }
-        found[entry.name] = cached ?? (stamp, SessionSummary(session, in: directory))
-      }
-      summaries.withLock { $0 = found }
-      return found.values.map(\.summary).sorted {
-        ($0.startMs ?? .max, $0.session.description) > ($1.startMs ?? .max, $1.session.description)
-      }
-    }
-  }
+  public func sessions() throws -> [SessionSummary] { try listing.summaries() }
 
   /// Returns all sessions as JSON (`session-list/1`), the newest first.
   ///
   /// - Throws: `DiskError` if the output cannot be read.
-  public func list() throws -> [UInt8] {
-    let sessions = try sessions()
-    return JSONValue.object([
-      "format": .string("session-list/1"), "sessions": .array(sessions.map(\.json)),
-    ]).bytes() + [UInt8(ascii: "\n")]
-  }
+  public func list() throws -> [UInt8] { try listing.all().json }
 
   /// Returns the free bytes on the output's file system.
   ///
@@ -176,20 +154,10 @@ public final class SessionCatalog: Sendable {
   ) throws -> SessionPlayback? {
     let directory = directory(of: session)
     let opened = try Directory(opening: directory.path, followingLinks: false)
-    let names = try opened.entries().map(\.name)
+    let names = try SessionNames(in: opened)
     let retention = try directory.retention()
-    var problems: [Problem] = []
-    let starts = names.compactMap { SegmentName.start(ofManifest: $0) }.filter { retention?.removes($0) != true }
-    let entries = starts.sorted().compactMap { start in
-      let stamp = opened.stamp(of: SegmentName.manifest(start))
-      if let entry = cached[start], entry.stamp == stamp { return entry as SessionPlayback.Entry? }
-      do {
-        return try SessionPlayback.Entry(start, of: directory, stamp)
-      } catch {
-        problems.append(Problem(file: SegmentName.manifest(start), what: "\(error)"))
-        return nil
-      }
-    }
+    let starts = names.manifests.filter { retention?.removes($0) != true }
+    let (entries, problems) = EntryReading(of: starts, in: directory, opened, cached: cached).read()
     // First segments were removed meanwhile.
     if try !problems.isEmpty && directory.retention() != retention { return try read(session, stamp, cached: cached) }
     guard !entries.isEmpty else {
@@ -197,8 +165,7 @@ public final class SessionCatalog: Sendable {
       return nil
     }
     let playback = SessionPlayback(
-      of: directory, entries, videos: Set(names.filter { SegmentName.start(ofVideo: $0) != nil }),
-      hasEnded: names.contains(SessionEnd.file), problems: problems, isCut: retention != nil)
+      of: directory, entries, videos: names.videos, hasEnded: names.hasEnd, problems: problems, isCut: retention != nil)
     let byStart = Dictionary(uniqueKeysWithValues: entries.map { ($0.segment.startMs, $0) })
     let latest = CachedPlayback(stamp: stamp, playback: playback, entries: byStart)
     // The session requested last is kept, however long it is.
@@ -238,7 +205,7 @@ public final class SessionCatalog: Sendable {
 
   /// Forgets what is cached of sessions that were deleted or removed. Call it every few seconds: it looks for a session when something
   /// of it is cached, and again when the output's directory or that of the tombstones has changed. Otherwise its cost does not depend
-  /// on the number of sessions. Summaries are read anew with each list.
+  /// on the number of sessions. The list finds them by itself.
   ///
   /// - Parameter others: further sessions to look for, of which the caller caches something.
   /// - Returns: those that were deleted or removed.
@@ -261,7 +228,6 @@ public final class SessionCatalog: Sendable {
     guard !removed.all.isEmpty else { return removed }
     playbacks.withLock { $0.removeAll { removed.all.contains($0) } }
     listings.withLock { $0.removeAll { removed.all.contains($0) } }
-    summaries.withLock { $0 = $0.filter { !removed.all.contains($0.value.summary.session) } }
     return removed
   }
 }

@@ -57,17 +57,17 @@ public final class SessionPlayback: Sendable {
 
   /// - Parameters:
   ///   - entries: at least one, in the order of their starts.
-  ///   - videos: the existing files.
+  ///   - videos: the starts of the existing files.
   ///   - hasEnded: whether its end is recorded.
   ///   - known: problems of the manifests.
   ///   - isCut: whether the session's first segments were removed.
   init(
-    of directory: SessionDirectory, _ entries: [Entry], videos: Set<String>, hasEnded: Bool, problems known: [Problem],
+    of directory: SessionDirectory, _ entries: [Entry], videos: Set<Int64>, hasEnded: Bool, problems known: [Problem],
     isCut: Bool
   ) {
     let segments = entries.map(\.segment)
     let parts = HLSSegment.all(segments)
-    let media = parts.map { HLSPlaylist.Entry($0) }
+    let media = HLSPlaylist.Entry.all(parts)
     self.directory = directory
     self.segments = segments
     startsMs = (segments.map(\.startMs) + known.compactMap { SegmentName.start(ofManifest: $0.file) }).sorted()
@@ -76,17 +76,20 @@ public final class SessionPlayback: Sendable {
     session = directory.session
     fragments = Dictionary(zip(media.map(\.file), parts.indices)) { first, _ in first }
     initializations = Dictionary(zip(media.map(\.initialization), parts.indices)) { first, _ in first }
-    let missing = segments.filter { !videos.contains($0.file) }.map {
+    let missing = segments.filter { !videos.contains($0.startMs) }.map {
       Problem(file: $0.file, what: "missing: restore it, or encode its batch again")
     }
     problems =
       known + missing + SessionOrder.overlaps(of: segments) + SessionOrder.missingParts(of: segments, isCut: isCut)
-    playable = Set(parts.indices.filter { videos.contains(parts[$0].segment.file) })
-    playlist = Array(Self.playlist(of: session, parts, marks, playable) { HLSPlaylist.Entry($0) }.utf8)
+    playable = Set(parts.indices.filter { videos.contains(segments[$0].startMs) })
+    playlist = Array(Self.playlist(of: session, parts, marks, playable) { media[$0] }.utf8)
     refused = entries.reduce(0) { $0 + $1.refusedCount }
     timeline = Self.timeline(session, entries, parts, media, problems, hasEnded: hasEnded)
     // Equal videos may have other notes, pages, presses and masks.
-    digest = Digest.of(timeline + Array(entries.map(\.identity).joined(separator: "\n").utf8))
+    var sum = SHA256()
+    sum.update(timeline)
+    sum.update(entries.map(\.identity).joined(separator: "\n"))
+    digest = String(sum.finish().prefix(32))
   }
 
   /// The numbers of refused frames and of `problems`, as JSON.
@@ -110,8 +113,9 @@ public final class SessionPlayback: Sendable {
   /// - Parameter progress: called for each video; an error that it throws ends the work.
   package func playlist(named name: String, progress: () throws -> Void) throws -> [UInt8]? {
     guard [HLSViews.keyFramesFile, HLSViews.multivariantFile].contains(name) else { return nil }
-    let text = try Self.playlist(of: session, parts, marks, playable) { part in
+    let text = try Self.playlist(of: session, parts, marks, playable) { index in
       try progress()
+      let part = parts[index]
       do {
         return HLSPlaylist.Entry(part, layout: try part.layout(from: directory))
       } catch is BadSession {
@@ -122,15 +126,15 @@ public final class SessionPlayback: Sendable {
     return name == HLSViews.keyFramesFile ? views.keyFrames : views.multivariant
   }
 
-  /// - Parameter media: returns the media of a part; nil if it is damaged. It becomes a gap then.
+  /// - Parameter media: returns the media of a part by its index; nil if it is damaged. It becomes a gap then.
   private static func playlist(
     of session: SessionID, _ parts: [HLSSegment], _ marks: [SegmentMarks], _ playable: Set<Int>,
-    media: (HLSSegment) throws -> HLSPlaylist.Entry?
+    media: (Int) throws -> HLSPlaylist.Entry?
   ) rethrows -> String {
     var playlist = HLSPlaylist(of: session, parts)
     for (index, part) in parts.enumerated() where playable.contains(index) {
       // Segments that overlap are among the problems.
-      guard let entry = try media(part), playlist.hasRoom(for: entry) else { continue }
+      guard let entry = try media(index), playlist.hasRoom(for: entry) else { continue }
       let before = index > 0 ? parts[index - 1].segment : nil
       playlist.append(entry, marks[index], behind: before?.gap(before: part.segment))
     }
@@ -210,51 +214,86 @@ public final class SessionPlayback: Sendable {
       "complete": .bool(index.isComplete), "frames": .number(index.frames), "bytes": .number(index.bytes),
       "gaps": .array(index.gaps.map(\.json)), "problems": .array(problems.map(\.json)),
     ])
-    var text = head.bytes().dropLast() + Array(",\"segments\":[".utf8)
+    var text = head.bytes()
+    text.removeLast()
+    // A segment has some 400 bytes beside its lists.
+    text.reserveCapacity(entries.reduce(text.count) { $0 + 500 + $1.listBytes })
+    text += ",\"segments\":[".utf8
     for (number, entry) in entries.enumerated() {
       if number > 0 { text.append(UInt8(ascii: ",")) }
-      let segment = entry.segment
-      let members = JSONValue.object([
-        "file": .string(segment.file), "startMs": .number(segment.startMs), "lengthMs": .number(parts[number].lengthMs),
-        "width": .number(segment.width), "height": .number(segment.height),
-        "codedWidth": .number(segment.codedWidth), "codedHeight": .number(segment.codedHeight),
-        "codec": .string(entry.codec), "fragment": .string(media[number].file),
-        "initialization": .string(media[number].initialization),
-      ]).setting(entry.touches > 0 ? ["touches": .number(entry.touches)] : [:])
-      text += members.bytes().dropLast()
-      if !entry.changedBlocks.isEmpty { text += Array(",\"changedBlocks\":".utf8) + entry.changedBlocks }
-      text += Array(",\"frames\":".utf8) + entry.frames + Array(",\"refused\":".utf8) + entry.refused
-      text.append(UInt8(ascii: "}"))
+      entry.append(to: &text, lengthMs: parts[number].lengthMs, media[number])
     }
-    return Array(text) + Array("]}\n".utf8)
+    text += "]}\n".utf8
+    return text
   }
 }
 
 extension SessionPlayback.Entry {
+  /// - Parameters:
+  ///   - opened: the session's directory.
+  ///   - other: an entry whose memory it may share.
   /// - Throws: `BadSession`, ``DamagedOutput`` if the manifest is not as it was written.
-  init(_ startMs: Int64, of directory: SessionDirectory, _ stamp: FileStamp?) throws {
-    let (segment, json) = try directory.soundManifest(startMs)
-    func list(_ key: String, _ shape: ([String: JSONValue]) -> [String: JSONValue]) -> [UInt8] {
-      let items = json.object?[key]?.array ?? []
-      return JSONValue.array(items.map { .object(shape($0.object ?? [:])) }).bytes()
+  init(
+    _ startMs: Int64, of directory: SessionDirectory, in opened: Directory, like other: SessionPlayback.Entry?
+  ) throws {
+    var (segment, json, stamp) = try directory.soundManifest(startMs, in: opened)
+    if let other { segment.shareEncoder(of: other.segment) }
+    /// Writes a list of objects, whose keys must be in order.
+    func list(_ key: String, _ members: ([String: JSONValue], inout [UInt8]) -> Void) -> [UInt8] {
+      var text = Array("[".utf8)
+      for (number, item) in (json.object?[key]?.array ?? []).enumerated() {
+        text += (number > 0 ? ",{" : "{").utf8
+        members(item.object ?? [:], &text)
+        text.append(UInt8(ascii: "}"))
+      }
+      return text + [UInt8(ascii: "]")]
     }
     // In one list, not in each frame: pages of long sessions stay small.
     let changes = (json.object?["frames"]?.array ?? []).map { $0.object?["changedBlocks"]?.integer }
-    func text(_ value: JSONValue?) -> JSONValue { .string(value?.string ?? "") }
     // Only the members that pages use.
     self.init(
       stamp: stamp, segment: segment, codec: json.object?["codec"]?.string ?? "",
-      frames: list("frames") { frame in
-        [
-          "timeMs": .number(frame["timeMs"]?.integer ?? 0), "holdMs": .number(frame["holdMs"]?.integer ?? 0),
-          "source": text(frame["source"]), "status": text(frame["status"]),
-        ]
+      frames: list("frames") { frame, text in
+        text += "\"holdMs\":\(frame["holdMs"]?.integer ?? 0),\"source\":".utf8
+        JSONValue.append(frame["source"]?.string ?? "", to: &text)
+        text += ",\"status\":".utf8
+        JSONValue.append(frame["status"]?.string ?? "", to: &text)
+        text += ",\"timeMs\":\(frame["timeMs"]?.integer ?? 0)".utf8
       },
       changedBlocks: changes.contains { $0 != nil }
         ? JSONValue.array(changes.map { $0.map { .number($0) } ?? .null }).bytes() : [],
-      refused: list("refused") { ["source": text($0["source"]), "reason": text($0["reason"])] },
+      refused: list("refused") { frame, text in
+        text += "\"reason\":".utf8
+        JSONValue.append(frame["reason"]?.string ?? "", to: &text)
+        text += ",\"source\":".utf8
+        JSONValue.append(frame["source"]?.string ?? "", to: &text)
+      },
       refusedCount: json.object?["refused"]?.array?.count ?? 0,
       touches: json.object?["touches"]?.object?["events"]?.array?.count ?? 0,
-      marks: SegmentMarks(json, of: segment), identity: json.object?["manifestSha256"]?.string ?? "")
+      marks: SegmentMarks(json, of: segment), identity: json.object?[SegmentManifest.sealKey]?.string ?? "")
+  }
+
+  /// The size of its lists.
+  fileprivate var listBytes: Int { frames.count + changedBlocks.count + refused.count }
+
+  /// Writes its object in the timeline.
+  fileprivate func append(to text: inout [UInt8], lengthMs: Int64, _ media: HLSPlaylist.Entry) {
+    text += "{\"codec\":".utf8
+    JSONValue.append(codec, to: &text)
+    text += ",\"codedHeight\":\(segment.codedHeight),\"codedWidth\":\(segment.codedWidth)".utf8
+    text += ",\"file\":\"\(segment.file)\",\"fragment\":\"\(media.file)\",\"height\":\(segment.height)".utf8
+    text += ",\"initialization\":\"\(media.initialization)\",\"lengthMs\":\(lengthMs)".utf8
+    text += ",\"startMs\":\(segment.startMs)".utf8
+    if touches > 0 { text += ",\"touches\":\(touches)".utf8 }
+    text += ",\"width\":\(segment.width)".utf8
+    if !changedBlocks.isEmpty {
+      text += ",\"changedBlocks\":".utf8
+      text += changedBlocks
+    }
+    text += ",\"frames\":".utf8
+    text += frames
+    text += ",\"refused\":".utf8
+    text += refused
+    text.append(UInt8(ascii: "}"))
   }
 }

@@ -26,7 +26,8 @@ public struct SessionSummary: Sendable, Equatable {
 
 extension SessionSummary {
   /// - Parameter output: the directory that has the session's.
-  init(_ session: SessionID, in output: Directory) {
+  /// - Throws: `DiskError` if the disk fails. An index that is not as it was written is an ``error`` of the summary.
+  init(_ session: SessionID, in output: Directory) throws {
     do {
       let directory = try Directory(opening: session.description, in: output)
       guard case .bytes(let bytes)? = try directory.contents(of: IndexView.jsonFile, limit: 64 << 20) else {
@@ -35,12 +36,11 @@ extension SessionSummary {
       self = try SessionSummary(session, bytes)
     } catch let error as JSONError {
       self.init(session, error: "\(IndexView.jsonFile): \(error); encoder-worker verify --repair makes it anew")
-    } catch {
-      self.init(session, error: "\(error)")
     }
   }
 
-  private init(_ session: SessionID, error: String) {
+  /// The summary of a session that cannot be read.
+  init(_ session: SessionID, error: String) {
     self.init(
       session: session, startMs: nil, endMs: nil, frames: 0, segments: 0, gaps: 0, bytes: 0, isComplete: false,
       error: error)

@@ -56,6 +56,9 @@ struct ServeCommand: ReportingCommand {
     // A lost mount may block this thread, not the main one.
     let sweeper = try PeriodicThread("removed sessions", everyMs: 2_000) { try? site.forgetRemovedSessions() }
     defer { sweeper.stop() }
+    // A thread of its own: a long list takes seconds to read at first.
+    let lister = try PeriodicThread("list of sessions", everyMs: 2_000) { try? site.refreshList() }
+    defer { lister.stop() }
     answer("http://\(server.address.description)/")
     while !signals.wait(ms: 5_000) { decoders?.endIdle() }
     // Nothing needs cleanup. Do not wait for clients that download a long film.

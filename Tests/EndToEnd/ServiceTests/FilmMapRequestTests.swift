@@ -39,6 +39,24 @@ import Testing
     #expect(try get("map.json?speed=3", ["If-None-Match": tag]).status == 200)
   }
 
+  /// A map reads all manifests of a session: the one that a client has asked for is kept until the session changes.
+  @Test func mapIsKeptUntilTheSessionChanges() throws {
+    let map = try get("map.json")
+    let manifest = session.manifests[0].file.replacingOccurrences(of: ".mp4", with: ".json")
+    let path = session.path + "/" + manifest
+    let file = try #require(FileHandle(forWritingAtPath: path))
+    // In place: the directory has no new name.
+    try file.write(contentsOf: Data("x".utf8))
+    try file.close()
+    let again = try get("map.json")
+    #expect(map.status == 200 && again.status == 200)
+    #expect(again.body == map.body && again.headers["etag"] == map.headers["etag"])
+    try FileManager.default.removeItem(atPath: path)
+    let changed = try get("map.json")
+    #expect(changed.headers["etag"] == nil || changed.headers["etag"] != map.headers["etag"])
+    #expect(changed.body != map.body)
+  }
+
   @Test func requestsThatMakeNoSenseAreRefused() throws {
     for (status, query) in [
       (400, "idle=drop"), (400, "idle=cut=1"), (400, "idle=cut&speed=101"), (400, "idle=speed=50&speed=3"),

@@ -60,6 +60,47 @@ import Testing
     #expect(server.stop() == 0)
   }
 
+  @Test func pagesAndChangesOfTheListAreAnswered() throws {
+    let (server, _) = try serve("exact-1fps", "gap", "rotation")
+    func list(_ arguments: String) throws -> [String: JSONValue] {
+      let reply = try server.get("/sessions.json?" + arguments)
+      #expect(reply.status == 200, "\(arguments): \(reply.text)")
+      return try #require(JSONParser.parse(Array(reply.body)).object)
+    }
+    func names(_ list: [String: JSONValue]) -> [String] {
+      list["sessions"]?.array?.compactMap { $0.object?["session"]?.string } ?? []
+    }
+    let all = names(try list(""))
+    let first = try list("limit=2")
+    #expect(first["total"]?.integer == 3 && names(first) == Array(all.prefix(2)))
+    let next = try #require(first["next"]?.string)
+    let last = try list("limit=2&after=" + next)
+    #expect(names(last) == Array(all.suffix(1)) && last["next"] == nil)
+    let page = try server.get("/sessions.json?limit=2")
+    let tag = try #require(page.headers["etag"])
+    #expect(try server.get("/sessions.json?limit=2", ["If-None-Match": tag]).status == 304)
+    #expect(try server.get("/sessions.json?limit=1", ["If-None-Match": tag]).status == 200)
+    let later = "/sessions.json?limit=2&after=" + next
+    let laterTag = try #require(try server.get(later).headers["etag"])
+    #expect(laterTag != tag)
+    #expect(try server.get(later, ["If-None-Match": "\"x\", \(laterTag)"]).status == 304)
+    try FileManager.default.removeItem(atPath: scratch.path("output/gap"))
+    let revision = try #require(first["revision"]?.string)
+    let changes = try list("since=" + revision)
+    #expect(changes["removed"]?.array == [.string("gap")] && names(changes).isEmpty && changes["since"] != nil)
+    #expect(try server.get("/sessions.json?limit=2", ["If-None-Match": tag]).status == 200)
+    // A client of a server that was started again gets the first page.
+    let reset = try list("since=other-1&limit=1")
+    #expect(reset["since"] == nil && names(reset).count == 1 && reset["total"]?.integer == 2)
+    for arguments in [
+      "limit=0", "limit=1001", "limit=x", "after=x", "after=1,%22", "limit=1&after=1,../gap",
+      "since=\(revision)&after=\(next)",
+    ] {
+      #expect(try server.get("/sessions.json?" + arguments).status == 400, "\(arguments)")
+    }
+    #expect(server.stop() == 0)
+  }
+
   private static func withoutChapters(_ playlist: Data) -> Data {
     let lines = String(decoding: playlist, as: UTF8.self).components(separatedBy: "\n")
     return Data(lines.filter { !$0.hasPrefix("#EXT-X-DATERANGE:") }.joined(separator: "\n").utf8)

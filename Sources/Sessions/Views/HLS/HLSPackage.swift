@@ -34,7 +34,7 @@ struct HLSPackage {
   ) throws -> Int {
     let parts = HLSSegment.all(segments)
     // Make all names before any fragment: small lasting allocations between large short ones fragment the heap.
-    let entries = parts.map { HLSPlaylist.Entry($0) }
+    let entries = HLSPlaylist.Entry.all(parts)
     try DurableFile.makeDirectories(path)
     let directory = try Directory(opening: path)
     try requireOwn(session.session)

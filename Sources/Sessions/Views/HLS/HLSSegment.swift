@@ -6,6 +6,8 @@ import ISOMedia
 
 struct HLSSegment {
   let segment: PublishedSegment
+  /// See ``PublishedSegment/pictureKind``.
+  let kind: String
   /// From the session's start.
   let startMs: Int64
   /// The duration of the fragment. Seams are closed: the last picture is held until the next segment, or cut short.
@@ -18,18 +20,28 @@ struct HLSSegment {
   static func all(_ segments: [PublishedSegment]) -> [HLSSegment] {
     guard let first = segments.first else { return [] }
     var isMixed = false
+    let firstKind = first.pictureKind
+    var (kind, before) = (firstKind, first)
     return segments.enumerated().map { index, segment in
-      isMixed = isMixed || segment.pictureKind != first.pictureKind
+      if !segment.hasPictureKind(of: before) { kind = segment.pictureKind }
+      before = segment
+      isMixed = isMixed || kind != firstKind
       let next = index + 1 < segments.count ? segments[index + 1] : nil
-      var part = HLSSegment(segment, before: next, sessionStartMs: first.startMs)
+      var part = HLSSegment(segment, kind: kind, before: next, sessionStartMs: first.startMs)
       part.carriesParameterSets = isMixed
       return part
     }
   }
 
-  /// - Parameter maximumMs: of the fragment's duration; a live playlist lists the rest of a longer hold as a gap.
-  init(_ segment: PublishedSegment, before next: PublishedSegment?, sessionStartMs: Int64, maximumMs: Int64 = .max) {
+  /// - Parameters:
+  ///   - kind: its ``PublishedSegment/pictureKind``, if that is known.
+  ///   - maximumMs: of the fragment's duration; a live playlist lists the rest of a longer hold as a gap.
+  init(
+    _ segment: PublishedSegment, kind: String? = nil, before next: PublishedSegment?, sessionStartMs: Int64,
+    maximumMs: Int64 = .max
+  ) {
     self.segment = segment
+    self.kind = kind ?? segment.pictureKind
     startMs = segment.startMs - sessionStartMs
     let untilMs = next.map { segment.gap(before: $0)?.startMs ?? $0.startMs } ?? segment.endMs
     lengthMs = min(untilMs - segment.startMs, maximumMs)
@@ -61,6 +73,11 @@ struct HLSSegment {
   }
 }
 
+extension HLSSegment {
+  /// The 2 stands for parameter sets with one frame a second.
+  fileprivate var setsMark: String { carriesParameterSets ? " in band 2" : "" }
+}
+
 extension PublishedSegment {
   /// Whether its manifest alone tells when its last picture leaves the screen: no batch can follow at a seam.
   var hasKnownEnd: Bool { isFinal || 2 * gapAfterMs >= intervalMs }
@@ -69,15 +86,36 @@ extension PublishedSegment {
 extension HLSPlaylist.Entry {
   /// The names of its files change with their contents.
   init(_ part: HLSSegment, layout: HLSLayout? = nil) {
+    self.init(part, initialization: Self.initialization(of: part), layout)
+  }
+
+  /// Returns the entries of all parts.
+  static func all(_ parts: [HLSSegment]) -> [HLSPlaylist.Entry] {
+    var last: (part: HLSSegment, name: String)?
+    return parts.map { part in
+      // Most have the kind of the one before.
+      if let last, last.part.carriesParameterSets == part.carriesParameterSets,
+        last.part.kind.utf8.elementsEqual(part.kind.utf8)
+      {
+        return HLSPlaylist.Entry(part, initialization: last.name, nil)
+      }
+      let name = initialization(of: part)
+      last = (part, name)
+      return HLSPlaylist.Entry(part, initialization: name, nil)
+    }
+  }
+
+  private init(_ part: HLSSegment, initialization: String, _ layout: HLSLayout?) {
     let segment = part.segment
-    // The 2 stands for parameter sets with one frame a second.
-    let sets = part.carriesParameterSets ? " in band 2" : ""
-    let content = "\(segment.sha256) \(part.startMs) \(part.lengthMs)\(sets)"
-    let kind = "\(segment.pictureKind) 2\(sets)"
+    let content = "\(segment.sha256) \(part.startMs) \(part.lengthMs)\(part.setsMark)"
     self.init(
-      file: SegmentName.fragment(segment.startMs, digest: Self.digest(content)),
-      initialization: "init-\(segment.codedWidth)x\(segment.codedHeight)-\(Self.digest(kind)).mp4",
+      file: SegmentName.fragment(segment.startMs, digest: Self.digest(content)), initialization: initialization,
       startMs: segment.startMs, endMs: segment.startMs + part.lengthMs, layout: layout)
+  }
+
+  private static func initialization(of part: HLSSegment) -> String {
+    let segment = part.segment
+    return "init-\(segment.codedWidth)x\(segment.codedHeight)-\(digest("\(part.kind) 2\(part.setsMark)")).mp4"
   }
 
   private static func digest(_ text: String) -> String { String(SHA256.hex(of: Array(text.utf8)).prefix(8)) }
