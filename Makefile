@@ -88,11 +88,13 @@ sweep:
 	. scripts/environment && /usr/bin/python3 Benchmarks/sweep.py $(CORPUS)
 
 # Plays segments, films, the player page and colours in Chromium, Firefox ESR and WebKitGTK, and checks screenshots;
-# BROWSERS selects some. PHOTOS=DIR adds photographs, HLS_JS=FILE plays HLS through that copy of hls.js.
+# BROWSERS selects some, ONLY some parts: segments films clips idle archives animations hls page controls colours.
+# PHOTOS=DIR adds photographs, CORPUS=DIR real sessions, HLS_JS=FILE plays HLS through that copy of hls.js.
 browsers:
 	scripts/setup browsers
 	scripts/build
-	. scripts/environment && /usr/bin/python3 Tests/browsers/browsers.py --page docs/players.md $(BROWSERS)
+	. scripts/environment && CORPUS="$(CORPUS)" /usr/bin/python3 Tests/browsers/browsers.py $(BROWSERS) \
+	  $(if $(ONLY),$(ONLY:%=--only %),--page docs/players.md)
 
 # Builds the library's documentation as a web site in .build/docs.
 docs:
@@ -112,13 +114,13 @@ remote:
 	scripts/build
 	. scripts/environment && /usr/bin/python3 Benchmarks/remote.py $(CORPUS)
 
-# Runs the worker under a steady load of 500 live sessions for MINUTES minutes, then through a queue and a store for as
-# long; checks that nothing is lost, and that memory and open files do not grow. CORPUS=DIR as for `make remote`.
+# Runs the worker on one CPU with as many live sessions as need 70 % of it: MINUTES minutes, half of them through a
+# queue and a store. Checks that nothing is lost, and that memory and open files do not grow.
 soak: MINUTES = 60
 soak:
 	scripts/setup soak
 	scripts/build
-	. scripts/environment && /usr/bin/python3 Benchmarks/soak.py .build/release/encoder-worker --minutes $(MINUTES) $(if $(CORPUS),--corpus $(CORPUS))
+	. scripts/environment && /usr/bin/python3 Benchmarks/soak.py .build/release/encoder-worker --minutes $(MINUTES)
 
 # Checks the examples for batch engines with the tools of those engines.
 lint-examples: build

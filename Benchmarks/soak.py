@@ -1,19 +1,21 @@
 #!/usr/bin/python3
-"""Runs the worker as a service under a steady load, and checks that nothing is lost, and that nothing grows.
+"""Runs the worker as a service under the load of real screens, and checks that nothing is lost, and that nothing grows.
 
-    make soak                      an hour of load on a spool, then an hour through a queue and a store
-    make soak MINUTES=5            minutes of each
-    Benchmarks/soak.py WORKER [--minutes 60] [--parts spool,store] [--corpus DIR] [--to DIR]
+    make soak                      half an hour of load on a spool, then half an hour through a queue and a store
+    make soak MINUTES=6            three minutes of each
+    Benchmarks/soak.py WORKER [--minutes 60] [--parts spool,store] [--to DIR]
 
-500 live sessions hand over a batch of five small frames each five seconds, on a fixed schedule: evenly spread and all
-at once, in turn. The worker is restarted twice, once by SIGKILL. Latency is from the rename into incoming/ (with a
-queue: the entry in its stream) to the arrival of the batch's event. On a machine that cannot do that many batches,
-fewer sessions live: ready batches are drained before each part, and the sessions take at most SHARE of that rate.
+The worker and its decoders have one CPU. The load, Redis and the store have another one. Live sessions of 750×1334 pixels
+(soak_screens.py) hand over a batch of five captures each five seconds, on a fixed schedule: spread and all at once, in
+turn. There are as many sessions as need SHARE of the worker's CPU: short loads before each part measure the CPU of a
+batch. The worker is restarted twice, once by SIGKILL. Latency is from the rename into incoming/ (with a queue: the entry
+in its stream) to the arrival of the batch's event.
 
 The exit status is 1 if a batch was lost, quarantined, or published twice with other content, if the index of a session
 differs from its events, if batches still wait in the end, or if memory or open files grow beyond the LIMITS of
 soak_figures.py. There is no limit of latency. A run that passes writes SOAK.md and its chart: to Benchmarks
-if it has both parts and TRUSTED minutes, else to .build/soak.
+if it has both parts and TRUSTED minutes, else to .build/soak. A run that fails by growth alone writes them to .build/soak.
+All other files are in a folder of /var/tmp that is removed.
 """
 
 import argparse
@@ -30,18 +32,21 @@ import time
 from pathlib import Path
 
 import remote
-import scale
 import soak_chart
 import soak_page
+import soak_screens
 from soak_figures import Part
 from soak_load import PHASES, RESTARTS, TICK, Batch, Ledger, Load
 from soak_queues import Spool, Store
 from soak_worker import Worker, cpu_seconds
 
 ROOT = Path(__file__).resolve().parent.parent
-SESSIONS = 500
-# The share of the measured rate that the load may take; rounds of the measurement, and batches of each.
-SHARE, ROUNDS, READY = 0.85, 5, 300
+# The CPUs of the load with its servers, and of the worker with its decoders; they differ if there are two.
+OWN, WORKERS = remote.CORES[0], remote.CORES[-1]
+# The share of its CPU that the worker and its decoders need, and the sessions of the first of the ROUNDS that find it.
+SHARE, GUESS, ROUNDS = 0.7, 100, 2
+# More than one job, because a job also waits for the disk or the store.
+JOBS = 2
 # Seconds between samples: no divisor of a tick, so that samples fall on all parts of a burst.
 SAMPLE_S = 3
 # Seconds for the batches that wait after the last arrival.
@@ -49,49 +54,44 @@ DRAIN_S = 60
 # Live sessions that `verify` reads in the end.
 VERIFIED = 25
 # Minutes of a run whose page is worth keeping.
-TRUSTED = 10
-MEMORY = Path("/dev/shm")
-# The kinds of queue, and the jobs of the worker: with a store, jobs also wait for answers.
-PARTS = {"spool": (Spool, os.cpu_count()), "store": (Store, 2 * os.cpu_count())}
+TRUSTED = 20
+# The disk has all files: fsync costs as much as in life.
+DISK = "/var/tmp"
+PARTS = {"spool": Spool, "store": Store}
 
 
-def room():
-    """Returns the folder for all files: memory if it has room for an hour."""
-    return MEMORY if MEMORY.is_dir() and shutil.disk_usage(MEMORY).free > 4 << 30 else Path(tempfile.gettempdir())
+def start(command, queue, ledger, scratch):
+    """Starts a worker on its CPU."""
+    return Worker([*command, *queue.options], WORKERS, queue.environment, ledger.arrive, scratch / "log")
 
 
-def rate(kind, command, place, pictures):
-    """Returns the batches a second that the worker publishes when all are ready: the most of some rounds."""
-    rates = []
+def drain(ledger, shouldContinue):
+    """Waits until all batches are published. Returns when the last batch arrived, and when the wait was over."""
+    end = time.monotonic()
+    while ledger.waiting and time.monotonic() < end + DRAIN_S and shouldContinue():
+        time.sleep(0.05)
+    return end, time.monotonic()
+
+
+def calibrate(kind, command, scratch, films):
+    """Returns the number of live sessions for which the worker and its decoders need SHARE of a CPU."""
+    sessions = GUESS
     for turn in range(ROUNDS):
-        queue, ledger = kind(place / f"rate-{turn}", pictures), Ledger()
-        for number in range(READY):
-            batch = Batch(f"{number:03}-rate", 0, False)
-            queue.prepare(batch)
-            ledger.release(batch, time.monotonic())
-            queue.release(batch)
-        worker = Worker([*command, *queue.options, "--drain"], queue.environment, ledger.arrive, place / "log")
-        worker.process.wait()
-        worker.reader.join()
-        ends = sorted(map(sum, zip(ledger.releasedAt, ledger.latencies)))
-        if len(ends) < READY or ledger.faults:
-            sys.exit(f"soak: {READY - len(ends)} of {READY} ready batches are not published: {ledger.faults}")
-        rates.append((READY - 1) / (ends[-1] - ends[0]))
-        queue.close()
-    return max(rates)
-
-
-def compare_disk(binary, pictures, scratch):
-    """Returns the batches a second of ready ones in a spool: in memory, and on a disk; None if the run is on a disk."""
-    if not scratch.is_relative_to(MEMORY):
-        return None
-    rates = []
-    for parent in (scratch, ROOT / ".build"):
-        place = Path(tempfile.mkdtemp(dir=parent))
-        copies = [shutil.copy(picture, place) for picture in pictures]
-        rates.append(rate(Spool, [binary, "run", "--json"], place, copies))
-        shutil.rmtree(place)
-    return rates
+        queue, ledger = kind(scratch / f"{turn}", films), Ledger()
+        worker = start(command, queue, ledger, scratch)
+        try:
+            load = Load(queue, ledger, sessions, PHASES)
+            load.run(time.monotonic(), lambda: worker.process.poll() is None)
+            drain(ledger, lambda: worker.process.poll() is None)
+            if worker.stop("SIGTERM") or ledger.faults or not ledger.latencies:
+                sys.exit(f"soak: a short load of {sessions} sessions failed: {ledger.faults}")
+        finally:
+            worker.process.kill()
+            queue.close()
+        cost = worker.ended / len(ledger.latencies)
+        sessions = max(1, int(SHARE * TICK / cost))
+        print(f"{kind.title}: {cost * 1e3:.1f} ms of CPU a batch; {sessions} sessions", file=sys.stderr)
+    return sessions
 
 
 def control(worker, ledger, start, length, done, failed):
@@ -139,27 +139,21 @@ def finish(worker, binary, queue, ledger, load, scratch):
     return len(some), sum(len(ledger.published[session]) for session in some)
 
 
-def soak(name, binary, length, scratch, pictures):
+def soak(kind, binary, length, scratch, films):
     """Runs one part for `length` seconds. Returns what was measured."""
-    kind, jobs = PARTS[name]
-    command = [binary, "run", "--json", "--jobs", str(jobs)]
-    possible = rate(kind, command, scratch, pictures)
-    sessions = min(SESSIONS, int(possible * SHARE * TICK) // 10 * 10)
-    print(f"{kind.title}: {possible:.0f} batches a second of ready ones; {sessions} sessions", file=sys.stderr)
-    queue, ledger = kind(scratch / name, pictures), Ledger()
+    command = [binary, "run", "--json", "--jobs", str(JOBS)]
+    sessions = calibrate(kind, command, scratch, films)
+    queue, ledger = kind(scratch / "part", films), Ledger()
     load = Load(queue, ledger, sessions, length // TICK)
-    worker = Worker([*command, *queue.options], queue.environment, ledger.arrive, scratch / "log")
+    worker = start(command, queue, ledger, scratch)
     done, failed = threading.Event(), threading.Event()
-    start, own = time.monotonic() + 5, time.process_time()
+    begin, own = time.monotonic() + 5, time.process_time()
     before = {server: cpu_seconds(process) for server, process in queue.servers.items()}
-    controller = threading.Thread(target=control, args=(worker, ledger, start, length, done, failed))
+    controller = threading.Thread(target=control, args=(worker, ledger, begin, length, done, failed))
     controller.start()
     try:
-        load.run(start, lambda: not failed.is_set())
-        end = time.monotonic()
-        while ledger.waiting and time.monotonic() < end + DRAIN_S and not failed.is_set():
-            time.sleep(0.05)
-        drained = time.monotonic()
+        load.run(begin, lambda: not failed.is_set())
+        end, drained = drain(ledger, lambda: not failed.is_set())
         done.set()
         controller.join()
         cpu = {"the load": time.process_time() - own,
@@ -170,27 +164,8 @@ def soak(name, binary, length, scratch, pictures):
         controller.join()
         worker.process.kill()
         queue.close()
-    return Part(kind.title, jobs, possible, sessions, start, length, end, drained, ledger, worker.samples,
+    return Part(kind.title, sessions, begin, length, end, drained, ledger, worker.samples,
                 worker.restarts[:len(RESTARTS)], load.lag, cpu, verified)
-
-
-def real(binary, paths, scratch):
-    """Returns the size of captured frames, and CPU ms for a batch of five, by session of the corpus.
-
-    Each batch has a session, and so a decoder, of its own.
-    """
-    idle = [scale.new_spool(scratch / f"idle-{turn}") for turn in range(3)]
-    start = min(scale.cpu([binary, "--spool", spool, "--drain"]) for spool in idle)
-    costs = {}
-    for path in sorted(paths):
-        frames = sorted((path / "jpg").glob("*.jpg"))
-        spool, count = scale.new_spool(scratch / path.name), max(1, len(frames) // 5)
-        for number in range(count):
-            scale.captured(spool, f"s{number:03}", frames[number * 5:number * 5 + 5])
-        costs[path.name] = (scale.cpu([binary, "--spool", spool, "--drain", "--jobs", "1"]) - start) * 1e3 / count
-    size = subprocess.run(["ffprobe", "-v", "error", "-show_entries", "stream=width,height", "-of", "csv=p=0:s=x",
-                           frames[0]], stdout=subprocess.PIPE, text=True, check=True).stdout.strip()
-    return size.replace("x", "×"), costs
 
 
 def main():
@@ -198,29 +173,34 @@ def main():
     parser.add_argument("binary", metavar="WORKER")
     parser.add_argument("--minutes", type=float, default=60)
     parser.add_argument("--parts", default=",".join(PARTS))
-    parser.add_argument("--corpus")
     parser.add_argument("--to", type=Path, metavar="DIR")
     options = parser.parse_args()
-    length = max(PHASES, round(options.minutes * 60 / TICK)) * TICK
     names = options.parts.split(",")
+    length = max(PHASES, round(options.minutes * 60 / len(names) / TICK)) * TICK
     isWhole = options.minutes >= TRUSTED and names == [*PARTS]
     target = options.to or (ROOT / "Benchmarks" if isWhole else ROOT / ".build" / "soak")
-    for folder in (target, ROOT / ".build"):
-        folder.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(prefix="soak-", dir=room()) as scratch:
+    target.mkdir(parents=True, exist_ok=True)
+    # Servers and `verify` inherit it.
+    os.sched_setaffinity(0, {OWN})
+    with tempfile.TemporaryDirectory(prefix="soak-", dir=DISK) as scratch:
         scratch = Path(scratch)
         binary = shutil.copy(options.binary, scratch / "encoder-worker")
-        pictures = scale.tiny(scratch / "pictures", "96x160")
-        costs = real(binary, remote.corpus(options.corpus, scratch), scratch)
-        rates = compare_disk(binary, pictures, scratch)
-        parts = [soak(name, binary, length, scratch, pictures) for name in names]
+        films = soak_screens.draw(scratch)
+        parts = [soak(PARTS[name], binary, length, scratch, films) for name in names]
         faults = [f"{part.title}: {fault}" for part in parts for fault in part.faults]
-        if faults:
+        if any(part.ledger.faults for part in parts):
             sys.exit("\n".join(["soak: the run failed", *faults, (scratch / "log").read_text()[-2_000:]]))
-        text = soak_page.page(parts, *costs, rates, SHARE, SESSIONS)
+        text = soak_page.page(parts, soak_screens.facts(films), SHARE, JOBS)
+    if faults:
+        # The curves show what grew.
+        target = options.to or ROOT / ".build" / "soak"
+        target.mkdir(parents=True, exist_ok=True)
+        text = "\n- ".join(["**The run failed:**\n", *faults]) + "\n\n" + text.replace(", and nothing grew,", "")
     (target / "SOAK.md").write_text(text)
     soak_chart.draw(parts, target / "soak.svg")
     print(text)
+    if faults:
+        sys.exit("\n".join(["soak: the run failed", *faults]))
 
 
 if __name__ == "__main__":

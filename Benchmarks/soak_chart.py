@@ -30,7 +30,8 @@ def column(panels, part):
     latency.set(yscale="log", title=f"{part.title}: {part.sessions} sessions, {part.arrivals:g} batches a second")
     latency.yaxis.set_major_formatter(ticker.StrMethodFormatter("{x:g}"))
     waiting.plot(middles, [most for _, _, most in windows], lw=0.9)
-    for name, label in (("machine", "whole machine"), ("cpu", "worker and decoders")):
+    for name, label in (("machine", "all programs, all CPUs"), ("core", "all programs on the worker's CPU"),
+                        ("cpu", "worker and decoders"), ("stolen", "stolen from the worker's CPU")):
         cores.plot(*zip(*((minutes(at), used) for at, used in part.cores(name))), lw=0.9, label=label)
     at = [minutes(sample.at) for sample in part.samples]
     memory.plot(at, [sample.rss for sample in part.samples], lw=0.9, label="worker, resident")

@@ -25,9 +25,6 @@ def slope(points):
 @dataclasses.dataclass
 class Part:
     title: str
-    jobs: int
-    # Batches a second of ready ones.
-    possible: float
     sessions: int
     start: float
     # Seconds of load.
@@ -103,8 +100,9 @@ class Part:
 
     @property
     def foreign(self):
-        """Returns the cores in use by programs that do not belong to the run."""
-        return self.cpu("machine") - self.cpu() - sum(self.others.values()) / (self.drained - self.start)
+        """Returns the cores in use by programs that do not belong to the run: of all, and of the worker's."""
+        others = sum(self.others.values()) / (self.drained - self.start)
+        return self.cpu("machine") - self.cpu() - others, self.cpu("core") - self.cpu()
 
     def after(self, restart):
         """Returns the effect of a restart.

@@ -1,11 +1,12 @@
 """The load of soak.py: live sessions with one batch each five seconds, on a schedule that does not wait for the worker.
 
-Arrivals are fixed in advance, so a slow worker shows as latency and slows no producer down. Phases take turns: evenly
-spread arrivals, and bursts of all sessions at once.
+Arrivals are fixed in advance, so a slow worker shows as latency and slows no producer down. Phases take turns: arrivals
+at the random instants at which the sessions began, and bursts of all sessions at once.
 """
 
 import array
 import collections
+import random
 import threading
 import time
 from dataclasses import dataclass
@@ -20,10 +21,12 @@ RESTARTS = ((2, 2.5, "SIGTERM"), (3, 0.5, "SIGKILL"))
 UNDISTURBED = 4
 # Batches of a session that ends during the run: five minutes. Of LONG sessions one lives through the whole run.
 BATCHES, LONG = 60, 10
-# Seconds after the last event of a session until its files are removed. More than a lease, in which a batch may repeat.
-KEEP = 90
+# Seconds after the last batch of a session until its files are removed. More than a lease, in which a batch may repeat,
+# and a worker's interval of a minute between scans of a store for ends that a dead worker has left.
+KEEP = 180
 START = 1_767_859_512_340
-PICTURES = 4
+# Films that sessions show: a session of another ten, or the next one in its place, has another film.
+FILMS = 10
 
 
 @dataclass
@@ -31,6 +34,9 @@ class Batch:
     session: str
     number: int
     isFinal: bool
+    # The film, and its capture with which the session begins.
+    film: int = 0
+    first: int = 0
 
     @property
     def name(self):
@@ -41,9 +47,9 @@ class Batch:
         return START + self.number * TICK * 1_000
 
     def frames(self):
-        """Yields the capture time of each frame, and its picture: the screen changes once a batch."""
+        """Yields the capture time of each frame, and the number of its capture in the film."""
         for index in range(FRAMES):
-            yield self.startMs + index * 1_000, (self.number + (index >= 3)) % PICTURES
+            yield self.startMs + index * 1_000, self.first + self.number * FRAMES + index
 
 
 class Ledger:
@@ -57,6 +63,8 @@ class Ledger:
         self.peaks = collections.Counter()
         self.published = collections.defaultdict(dict)
         self.touched = {}
+        # The keys of the events of ended sessions.
+        self.ended = {}
         self.repeated, self.removed = 0, 0
         self.faults = []
 
@@ -71,7 +79,9 @@ class Ledger:
             self.peaks[int(now)] = max(self.peaks[int(now)], len(self.waiting))
 
     def arrive(self, now, event):
-        """Takes an event of the worker: the batch is published."""
+        """Takes an event of the worker: the batch is published, or the session has ended."""
+        if event["event"] == "session.ended":
+            return self.end(event)
         name = event["batch"]
         if event["event"] not in ("batch.published", "batch.duplicate") or len(event["sessions"]) != 1:
             with self.lock:
@@ -97,6 +107,14 @@ class Ledger:
                                     told["startMs"]) != (FRAMES, 1, 0, [], start):
             self.fault(f"{name}: {told}")
 
+    def end(self, event):
+        session, key = event["session"], event["key"]
+        with self.lock:
+            self.repeated += session in self.ended
+            first = self.ended.setdefault(session, key)
+        if first != key:
+            self.fault(f"{session}: ended twice")
+
     def check(self, session, index):
         """Compares the index of a session with the events of its batches."""
         with self.lock:
@@ -108,6 +126,9 @@ class Ledger:
                        f"{index['gaps']}; the events have {len(wanted)} segments")
 
     def forget(self, session):
+        """Forgets a session that ended long ago. Returns its batches."""
+        if not self.ended.pop(session, None):
+            self.fault(f"{session}: no event of its end")
         with self.lock:
             self.removed += 1
             self.touched.pop(session)
@@ -119,6 +140,9 @@ class Load:
 
     def __init__(self, queue, ledger, sessions, ticks):
         self.queue, self.ledger, self.ticks = queue, ledger, ticks
+        # Seconds from a tick to each session's batch.
+        dice = random.Random(1)
+        self.offsets = sorted(dice.uniform(0, TICK) for _ in range(sessions))
         # The number of the next batch, by session; sessions of different ages end at different times.
         self.live = [self.begin(slot, 0, slot * 37 % BATCHES) for slot in range(sessions)]
         self.prepared = [None] * sessions
@@ -133,7 +157,8 @@ class Load:
 
     def prepare(self, slot):
         live = self.live[slot]
-        batch = Batch(live["session"], live["next"], live["next"] + 1 == live["batches"])
+        film = (3 * slot + slot // FILMS + live["generation"]) % FILMS
+        batch = Batch(live["session"], live["next"], live["next"] + 1 == live["batches"], film, slot * FRAMES)
         self.queue.prepare(batch)
         self.prepared[slot] = batch
         live["next"] += 1
@@ -148,7 +173,7 @@ class Load:
 
     def offset(self, slot, tick):
         """Returns the seconds from the tick until a session's batch arrives."""
-        return slot * TICK / len(self.live) if tick * PHASES // self.ticks % 2 == 0 else 0
+        return self.offsets[slot] if tick * PHASES // self.ticks % 2 == 0 else 0
 
     def run(self, start, shouldContinue):
         """Releases all batches in time, and prepares, checks and removes while there is time."""

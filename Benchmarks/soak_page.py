@@ -3,49 +3,50 @@
 import os
 import platform
 import re
-import statistics
 import subprocess
 from datetime import date
 from pathlib import Path
 
+from remote import CORES
 from soak_figures import LIMITS, percentile
 from soak_load import BATCHES, FRAMES, LONG, PHASES, TICK, UNDISTURBED
 from soak_queues import Store
+from soak_screens import HEIGHT, WIDTH
 
 # The undisturbed phases by kind and half.
 STEADY, BURSTS = ([[phase for phase in range(UNDISTURBED, PHASES) if phase % 2 == kind
                     and (phase >= (UNDISTURBED + PHASES) // 2) == half] for half in (False, True)] for kind in (0, 1))
 
 
-def page(parts, size, costs, rates, share, most):
-    """Returns the text. `rates` has the batches a second in memory and on the disk, if the run has its files in memory."""
+def page(parts, films, share, jobs):
+    """Returns the text. `films` has the facts of soak_screens.py."""
     first = parts[0]
-    return f"""# Throughput as a service
+    others = f"The load, Redis and the store {'keep to another one' if len(CORES) > 1 else 'share it'}"
+    return f"""# An hour of live sessions
 
-`make soak MINUTES={first.length / 60:g}`, {date.today()}, {machine()}.
+`make soak MINUTES={first.length * len(parts) / 60:g}`, {date.today()}, {machine()}.
 
-{verdict(parts)}
+{verdict(parts, share)}
 
 ![Latency, waiting batches, CPU, memory and open files over time](soak.svg)
 
-- **Load.** {most} live sessions hand over a batch of {FRAMES} frames each {TICK} seconds. One session in {LONG} lives through the whole run. The
-  others end after {BATCHES} batches, and new ones begin. Users are idle: the screen changes once in a batch. Frames have 96×160 pixels,
-  because {os.cpu_count()} cores cannot encode {most / TICK:g} batches a second of real screens ([below](#real-screens)).
+- **Load.** Live sessions capture a screen of {WIDTH}×{HEIGHT} pixels each second, and hand over a batch of {FRAMES} captures each
+  {TICK} seconds. One session in {LONG} lives through the whole part. The others end after {BATCHES} batches, and new ones begin.
+  [The screens](#the-screens) are drawn before the run.
+- **Sessions.** There are as many as need {share:.0%} of one CPU. Short loads before each part measure the CPU of a batch.
+- **CPUs.** The worker and its decoders keep to one CPU (`taskset`). {others}.
 - **Open loop.** The time of each arrival is fixed in advance. A slow worker shows as latency, and does not slow the load down.
-- **Phases.** {PHASES} phases of {first.length / PHASES:.0f} s take turns: the arrivals are spread evenly over the {TICK} seconds, or all sessions arrive at once (shaded).
+- **Phases.** {PHASES} phases of {first.length / PHASES:.0f} s take turns: the sessions' batches arrive at random instants of
+  the {TICK} seconds, or all at once (shaded).
 - **Latency** is the time from the rename into `incoming/`, or from the entry in the queue's stream, to the arrival of the batch's
   event. The segments are durable then. The worker asks a queue for new batches each 200 ms, which adds 100 ms in the mean to arrivals that
-  are evenly spread.
+  are spread.
 - **Restarts.** The worker gets SIGTERM in a steady phase, and SIGKILL in the middle of a burst (dotted). It starts again at once.
-- **The worker** is `run --json` with its defaults: it decodes each session in the sandbox. With the store it has `--jobs {parts[-1].jobs}`.
-  The load, Redis and the store share the {os.cpu_count()} cores with it. All files are {"in memory, where fsync costs next to nothing" if rates else "on a disk"}.
+- **The worker** is `run --json --jobs {jobs}` with its defaults: it decodes each session in the sandbox. The spool and Redis' file
+  are on the disk of this machine. The store keeps objects in memory.
 
 | | {head(*(part.title for part in parts))}
 {rows(summary(parts))}
-
-On a machine that cannot do that many batches, the run has fewer sessions: they take at most {share:.0%} of the rate of ready batches,
-measured before the part.
-{lowered(parts, most)}
 
 ## Flat over time
 
@@ -63,38 +64,32 @@ Latency and waiting are those of the batches that were not published at the sign
 {leases(parts)}A run also fails in these cases:
 
 - A batch is lost, quarantined, or published twice with other content.
+- A session that ended has no event of its end, or two different ones.
 - The index of a session differs from the events of its batches. All sessions are compared.
 - `verify` finds a fault. It read {" and ".join(f"{part.verified[0]} sessions with {part.verified[1]} segments" for part in parts)}.
 - Batches still wait a minute after the last arrival. There is no limit of latency.
 
-## Real screens
+## The screens
 
-CPU of a worker for a batch of {FRAMES} captured frames ({size}, JPEG), each batch of another session, sandbox on, measured before the load.
-The last column keeps 30 % of each core free.
+They are like [sessions of the corpus](RESULTS.md) in content, bytes, and in how many captures differ from the one before.
 
-{rows([(name, f"{cost:.1f}", f"{cost * most / TICK / 1e3:.1f}", f"{cost * most / TICK / 1e3 / 0.7:.1f}") for name, cost in [*costs.items(), ("mean", statistics.mean(costs.values()))]],
-      "session", "CPU ms a batch", f"cores in use by {most} sessions", "cores to have")}
-{disk(rates)}"""
-
-
-def disk(rates):
-    return "" if not rates else f"""
-## Disk
-
-Batches a second of ready ones in a spool, measured one after the other: {rates[0]:.0f} with all files in memory, and {rates[1]:.0f} with all files
-on the disk of this machine.
+{rows(screens(films), "session", "share", "JPEG quality", "kB a capture", "captures that differ")}
 """
 
 
-def verdict(parts):
-    return (f"**Nothing was lost, and nothing grew:** {' and '.join(f'{number(len(part.batches))} batches through {part.title}' for part in parts)}.\n"
-            f"Other programs on the machine used {' and '.join(f'{part.foreign:.1f}' for part in parts)} of its {os.cpu_count()} cores meanwhile, "
-            "which adds to latency.")
+def screens(films):
+    for name, session, share, quality, size, changed in films:
+        yield f"{name} ({session})", f"{share:.0%}", quality, f"{size / 1e3:.0f}", f"{changed:.0%}"
 
 
-def lowered(parts, most):
-    few = [f"{part.title} ({part.sessions} sessions)" for part in parts if part.sessions < most]
-    return f"That was so for {' and '.join(few)}." if few else "No part needed that."
+def verdict(parts, share):
+    live = " and ".join(f"{part.sessions} live sessions through {part.title}" for part in parts)
+    batches = " and ".join(number(len(part.batches)) for part in parts)
+    used = " and ".join(f"{part.cpu():.0%}" for part in parts)
+    waits = "\n".join(f"- {part.title}: {latencies(part, sum(STEADY, []))}" for part in parts)
+    return (f"**One CPU serves {live},** and is in use for {used} by worker and decoders ({share:.0%} is wanted).\n"
+            f"Nothing was lost, and nothing grew, in {batches} batches.\n"
+            f"Latency from rename to publish (p50, p95, p99, longest) while the sessions' batches arrive one by one:\n\n{waits}")
 
 
 def number(value):
@@ -104,14 +99,15 @@ def number(value):
 def summary(parts):
     cells = lambda text, value: (text, *map(value, parts))
     yield cells("live sessions; batches a second", lambda part: f"{part.sessions}; {part.arrivals:g}")
-    yield cells("batches a second when all are ready, the best of some rounds", lambda part: f"{part.possible:.0f}")
     yield cells("published batches; sessions that ended", lambda part: f"{number(len(part.batches))}; {number(part.ledger.removed)}")
     yield cells("lost, quarantined, published twice with other content", lambda part: len(part.ledger.faults))
     yield cells("events that a restart repeated", lambda part: part.ledger.repeated)
-    for name, halves in (("evenly spread", STEADY), ("bursts", BURSTS)):
-        yield cells(f"latency, {name}: p50, p95, p99, longest", lambda part, halves=halves: latencies(part, sum(halves, [])))
+    for name, phases in (("spread", sum(STEADY, [])), ("bursts", sum(BURSTS, [])), ("all, with the restarts", range(PHASES))):
+        yield cells(f"latency, {name}: p50, p95, p99, longest", lambda part, phases=phases: latencies(part, phases))
     yield cells("CPU ms a batch: worker and decoders", lambda part: f"{part.cpu_of_batch:.1f}")
-    yield cells("cores in use: worker and decoders; other programs", lambda part: f"{part.cpu():.2f}; {part.foreign:.2f}")
+    yield cells("the worker's CPU: worker and decoders; other programs; stolen by the host",
+                lambda part: f"{part.cpu():.1%}; {part.foreign[1]:.1%}; {part.cpu('stolen'):.1%}")
+    yield cells("cores in use by other programs, on all CPUs", lambda part: f"{part.foreign[0]:.2f}")
     yield cells("cores in use: the load, servers", lambda part: ", ".join(
         f"{name} {used / (part.drained - part.start):.2f}" for name, used in part.others.items()))
     yield cells("lateness of arrivals: p50, p99, longest", lambda part: quantiles(sorted(part.lag), (0.5, 0.99, 1)))
@@ -137,7 +133,7 @@ def flat(parts):
             yield (f"{part.title}: {text}", *(f"{part.median(name, half):.1f}" for half in (0, 1)), f"{part.growth(name):+.2f}",
                    LIMITS[name])
         yield (f"{part.title}: cores in use by worker and decoders", *(f"{part.cpu(half=half):.2f}" for half in (0, 1)), "", "")
-        for text, halves in (("evenly spread", STEADY), ("bursts", BURSTS)):
+        for text, halves in (("spread", STEADY), ("bursts", BURSTS)):
             yield f"{part.title}: latency, {text}: p50, p95, p99, longest", *(latencies(part, half) for half in halves), "", ""
 
 

@@ -19,8 +19,8 @@ class Spool:
 
     title = "a spool"
 
-    def __init__(self, place, pictures):
-        self.place, self.pictures = place, pictures
+    def __init__(self, place, films):
+        self.place, self.films = place, films
         self.tmp, self.incoming, self.output = (str(place / name) for name in ("tmp", "incoming", "output"))
         for path in (self.tmp, self.incoming):
             os.makedirs(path)
@@ -29,8 +29,9 @@ class Spool:
     def prepare(self, batch):
         path = f"{self.tmp}/{batch.name}"
         os.mkdir(path)
-        for time, picture in batch.frames():
-            os.link(self.pictures[picture], f"{path}/{time}.jpg")
+        film = self.films[batch.film]
+        for time, capture in batch.frames():
+            os.link(film[capture % len(film)], f"{path}/{time}.jpg")
         if batch.isFinal:
             Path(path, "batch.json").write_text('{"version":1,"final":true}')
 
@@ -60,10 +61,11 @@ class Store:
 
     title = "a queue and a store"
 
-    def __init__(self, place, pictures):
+    def __init__(self, place, films):
         place.mkdir()
         self.place = place
-        self.pictures = [picture.read_bytes() for picture in pictures]
+        self.pictures = {path: Path(path).read_bytes() for film in films for path in film}
+        self.films = films
         self.running = remote.Servers(remote.PLAIN, place, None, log="/dev/null")
         self.options = ["--queue", f"unix://{self.running.socket}", "--store", f"s3://{remote.BUCKET}/run"]
         self.environment = {**remote.ENVIRONMENT, "AWS_ENDPOINT_URL": self.running.endpoint, "TMPDIR": str(place)}
@@ -85,7 +87,8 @@ class Store:
     def prepare(self, batch):
         text = io.BytesIO()
         with tarfile.open(fileobj=text, mode="w", format=tarfile.USTAR_FORMAT) as tar:
-            files = [(f"{time}.jpg", self.pictures[picture]) for time, picture in batch.frames()]
+            film = self.films[batch.film]
+            files = [(f"{time}.jpg", self.pictures[film[capture % len(film)]]) for time, capture in batch.frames()]
             for name, content in files + [("batch.json", b'{"version":1,"final":true}')] * batch.isFinal:
                 entry = tarfile.TarInfo(name)
                 entry.size = len(content)
@@ -105,7 +108,7 @@ class Store:
 
     def removals(self, session, batches):
         files = [part[0] for outcome in batches.values() for part in outcome[1:]]
-        files += [file.replace(".mp4", ".json") for file in files] + ["session.json", "session.ffconcat"]
+        files += [file.replace(".mp4", ".json") for file in files] + ["session.json", "session.ffconcat", "session-end.json"]
         keys = [f"output/{session}/{file}" for file in files] + [f"index/{session}/head.json"]
         keys += [f"receipts/{name}/{self.tags.pop(name)}.json" for name in batches]
         return [lambda key=key: self.request("DELETE", key) for key in keys]

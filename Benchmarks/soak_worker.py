@@ -18,9 +18,12 @@ PAGE_MB = os.sysconf("SC_PAGE_SIZE") / 1e6
 @dataclasses.dataclass
 class Sample:
     at: float
-    # CPU seconds since the start of the part: of the worker with its decoders, and of all processes of the machine.
+    # CPU seconds since the start of the part: of the worker with its decoders; since the start of the machine: of all
+    # processes, of those on the worker's CPU, and those of this CPU that the host gave to other machines.
     cpu: float
     machine: float
+    core: float
+    stolen: float
     # MB: resident pages of the worker, and pages of worker and decoders that are not of files, shared ones once.
     rss: float
     memory: float
@@ -45,11 +48,12 @@ def cpu_seconds(process):
     return sum(map(int, fields[11:15])) / TICKS
 
 
-def machine_seconds():
-    """Returns the CPU seconds that all processes have used, with those that the host took."""
-    user, nice, system, _, _, *others = map(int, Path("/proc/stat").read_text().split("\n")[0].split()[1:])
-    # Interrupts, and the host's share.
-    return (user + nice + system + sum(others[:3])) / TICKS
+def machine_seconds(cpu=""):
+    """Returns the seconds that all CPUs or one have worked, and those that the host has taken from them."""
+    lines = (line.split() for line in Path("/proc/stat").read_text().split("\n"))
+    fields = next(fields[1:] for fields in lines if fields[:1] == [f"cpu{cpu}"])
+    user, nice, system, _, _, interrupts, soft, stolen = map(int, fields[:8])
+    return (user + nice + system + interrupts + soft) / TICKS, stolen / TICKS
 
 
 def resident(process):
@@ -73,10 +77,11 @@ def descriptors(process):
 
 
 class Worker:
-    """One worker after the other, with the same options."""
+    """One worker after the other, with the same options, on one CPU."""
 
-    def __init__(self, command, environment, arrive, log):
-        self.command, self.environment, self.arrive, self.log = command, {**os.environ, **environment}, arrive, log
+    def __init__(self, command, core, environment, arrive, log):
+        self.command, self.core = ["taskset", "-c", str(core), *command], core
+        self.environment, self.arrive, self.log = {**os.environ, **environment}, arrive, log
         self.samples, self.restarts = [], []
         # CPU seconds of the workers before this one.
         self.ended = 0
@@ -111,8 +116,8 @@ class Worker:
     def sample(self):
         processes = self.family()
         self.samples.append(Sample(
-            time.monotonic(), self.cpu(), machine_seconds(), resident(self.process.pid), sum(map(own_pages, processes)),
-            sum(map(descriptors, processes[:2]))))
+            time.monotonic(), self.cpu(), machine_seconds()[0], *machine_seconds(self.core), resident(self.process.pid),
+            sum(map(own_pages, processes)), sum(map(descriptors, processes[:2]))))
 
     def stop(self, name):
         """Sends a signal, and waits until the worker has ended and all its events are read."""
