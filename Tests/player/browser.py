@@ -61,6 +61,22 @@ def generated(output, session, frames, pictures=("exact-1fps/0000.jpg",), every=
         encode_batch(output, batch, session, final)
 
 
+def write_words(output, session, words):
+    """Writes the files of `encoder-worker text` for a session: words as (text, from, until), in milliseconds from its start."""
+    directory = Path(output) / session
+    start = json.loads((directory / "session.json").read_text())["startMs"]
+    for path in sorted(directory.glob("segment-*[0-9].json")):
+        manifest = json.loads(path.read_text())
+        first, last = manifest["startMs"], manifest["endMs"]
+        inside = [(text, max(first, start + since), min(last, start + until), row) for row, (text, since, until) in enumerate(words)
+                  if start + since < last and start + until > first]
+        path.with_suffix(".text.json").write_text(json.dumps({
+            "format": "segment-text/1", "session": session, "file": manifest["file"], "startMs": first, "endMs": last,
+            "sha256": manifest["sha256"], "engine": "none", "language": "eng", "pictures": 1, "unreadMs": [], "leftOut": 0,
+            "words": [{"text": text, "fromMs": since, "untilMs": until, "x": 10, "y": 20 * row, "width": 60, "height": 12,
+                       "confidence": 96} for text, since, until, row in inside]}, sort_keys=True, separators=(",", ":")))
+
+
 class Serving:
     """Runs the program as a server, at a port that it chooses."""
 

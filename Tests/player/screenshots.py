@@ -2,9 +2,11 @@
 """Takes the screenshots of both pages for the documentation: screenshots.py DIRECTORY"""
 
 import shutil
+import subprocess
 import sys
 import tempfile
 from pathlib import Path
+from urllib.parse import quote_plus
 
 from PIL import Image
 
@@ -12,6 +14,8 @@ import browser
 
 # The session, and the position of the playhead.
 PLAYER = ("checkout", "#t=1767859529340")
+# The words that the list is searched for.
+WORDS = "brown frame"
 
 
 def sessions(output):
@@ -25,6 +29,7 @@ def sessions(output):
                 shutil.copy(path, f"{batch}/{instant + start}.jpg")
             browser.encode_batch(output, batch, "checkout")
         start += length
+    subprocess.run([browser.WORKER, "text", output], check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
 
 
 def take(driver, path):
@@ -43,7 +48,8 @@ def main(directory):
         for name, options in [("light", {}), ("dark", {"dark": True}), ("phone", {"width": 390, "height": 844})]:
             chromium = browser.shared_browser()
             chromium.prepare(**options)
-            chromium.open(serving.url + "/")
+            chromium.open(f"{serving.url}/#text={quote_plus(WORDS)}")
+            chromium.wait("/ found/.test(document.getElementById('search-text').textContent)")
             chromium.wait("[...document.images].filter(image => image.getBoundingClientRect().top < innerHeight)"
                           ".every(image => image.complete && image.naturalWidth)")
             take(chromium, f"{directory}/list-{name}.png")

@@ -23,6 +23,7 @@ class Pages(PageTest):
     def sessions(cls, output):
         browser.encode(output, "rotation", "gap", "corrupt-frames", "exact-1fps")
         touched(output, "touched", [event(500, "down", 45, 80)])
+        browser.write_words(output, "gap", [("order", 0, 3_000), ("order" * 20, 1_000, 3_000)])
 
     @classmethod
     def damage(cls, output):
@@ -36,6 +37,11 @@ class Pages(PageTest):
         for fragment in ["#view=cards", "#view=rows&group=name"]:
             self.browser.open(f"{self.serving.url}/{fragment}")
             yield f"list {fragment}"
+        for text, found in [("order", 2), ("violet", 0)]:
+            self.browser.open(f"{self.serving.url}/#text={text}")
+            self.browser.wait("document.querySelectorAll('#found a').length === arguments[0] &&"
+                              " / found/.test(document.getElementById('search-text').textContent)", found)
+            yield f"list, with {found} places of a word"
         self.browser.find("#choose").click()
         for box in self.browser.driver.find_elements("css selector", ".choice")[:2]:
             box.click()

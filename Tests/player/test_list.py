@@ -37,8 +37,10 @@ def listing(sessions):
     """Returns the options of a browser that gives the pages this list instead of the server's."""
     return {"before": """
         const fetched = window.fetch;
-        window.fetch = (path, ...rest) => path === '/sessions.json'
-          ? Promise.resolve(new Response(JSON.stringify({sessions: %s}))) : fetched(path, ...rest);""" % json.dumps(sessions)}
+        window.fetch = (path, ...rest) => String(path).startsWith('/sessions.json')
+          ? Promise.resolve(new Response(JSON.stringify(%s))) : fetched(path, ...rest);""" % json.dumps(
+              {"sessions": sessions, "total": len(sessions), "frames": sum(one["frames"] for one in sessions),
+               "bytes": sum(one["bytes"] for one in sessions), "revision": "list-1"})}
 
 
 class List(PageTest):
@@ -171,7 +173,7 @@ class Empty(PageTest):
 
     def test_list_that_cannot_be_loaded_shows_the_reason(self):
         self.browser.command("Network.enable")
-        self.browser.command("Network.setBlockedURLs", urls=["*sessions.json"])
+        self.browser.command("Network.setBlockedURLs", urls=["*sessions.json*"])
         self.addCleanup(self.browser.command, "Network.setBlockedURLs", urls=[])
         self.browser.open(self.serving.url + "/")
         self.assertIn("does not answer", self.browser.find("#nothing").text)
@@ -293,6 +295,89 @@ class Looks(PageTest):
         self.assertTrue(self.browser.find("#chosen").is_displayed())
         self.browser.driver.find_elements(By.CSS_SELECTOR, ".choice")[0].click()
         self.assertEqual(self.browser.find("#chosen-text").text, "gap and kiosk-04")
+
+
+class Words(PageTest):
+    """The search for words on screen."""
+
+    @classmethod
+    def sessions(cls, output):
+        browser.encode(output, "exact-1fps", "gap", "jittered")
+        browser.generated(output, "late", 2, start=1_767_859_512_340 + 86_400_000)
+        browser.write_words(output, "exact-1fps", [
+            ("Order", 2_000, 9_000), ("number", 4_000, 6_000), ("bob@example.com", 0, 1_000), ("<img", 7_000, 8_000)])
+        browser.write_words(output, "gap", [("border", 0, 3_000)])
+        browser.write_words(output, "late", [("orders", 1_000, 2_000)])
+
+    def setUp(self):
+        self.browser.run("try { localStorage.clear() } catch {}")
+        self.browser.open(self.serving.url + "/")
+
+    def search(self, text):
+        """Types words and a return. Returns what the page says."""
+        self.browser.find("#word").clear()
+        self.browser.find("#word").send_keys(text, Keys.ENTER)
+        return self.told()
+
+    def told(self):
+        return self.browser.wait("!['', 'Searching…'].includes(document.getElementById('search-text').textContent)"
+                                 " && document.getElementById('search-text').textContent")
+
+    def places(self):
+        """Returns the words, sessions and links of the places, in order."""
+        return self.browser.run("""
+            return [...document.querySelectorAll('#found a')].filter(link => link.checkVisibility()).map(
+              link => [...[...link.children].slice(0, 2).map(part => part.textContent), link.getAttribute('href')])""")
+
+    def test_words_list_the_sessions_and_instants_that_hold_them(self):
+        start = self.index("exact-1fps")["startMs"]
+        # A word may begin with the query; the newest session comes first. Of one session the words were never read.
+        self.assertEqual(self.search("ORDER"), "2 places found; 1 session without all words: encoder-worker text reads them.")
+        self.assertEqual(self.places(), [["orders", "late", f"/sessions/late/#t={start + 86_401_000}"],
+                                         ["Order", "exact-1fps", f"/sessions/exact-1fps/#t={start + 2_000}"]])
+        self.assertIn("2026-01-08 08:05:14", self.browser.find("#found li:nth-child(2)").text)
+        # Of several words: when the last one has come.
+        self.assertIn("1 place found", self.search("number order"))
+        self.assertEqual(self.places(), [["number", "exact-1fps", f"/sessions/exact-1fps/#t={start + 4_000}"]])
+        self.assertIn("1 place found", self.search("example"))
+        # The list of sessions stays.
+        self.assertEqual(len(names(self.browser)), 4)
+
+    def test_place_opens_the_picture_of_its_instant_with_the_keyboard_alone(self):
+        self.search("number")
+        self.browser.press(Keys.TAB, Keys.TAB)
+        self.assertEqual(self.browser.run("return document.activeElement.closest('#found') !== null"), True)
+        self.browser.press(Keys.ENTER)
+        self.browser.wait("location.pathname === '/sessions/exact-1fps/' && document.documentElement.dataset.state !== 'loading'")
+        self.assert_shown(4)
+
+    def test_search_without_a_place_says_so(self):
+        self.search("order")
+        self.assertEqual(self.search("violet"), "Nothing found; 1 session without all words: encoder-worker text reads them.")
+        self.assertEqual(self.places(), [])
+        self.assertFalse(self.browser.find("#found").is_displayed())
+        # Screen readers are told.
+        self.assertEqual(self.browser.find("#search-text").get_attribute("role"), "status")
+        # A query that the server refuses has its reason.
+        self.assertIn("1 to 8 words", self.search("a b c d e f g h i"))
+        self.browser.find("#word").clear()
+        self.browser.find("#word").send_keys(Keys.ENTER)
+        self.assertEqual(self.browser.find("#search-text").text, "")
+
+    def test_search_is_kept_in_the_address(self):
+        self.search("order")
+        self.assertTrue(self.browser.driver.current_url.endswith("#text=order"))
+        self.browser.driver.refresh()
+        self.browser.wait("document.documentElement.dataset.state === 'ready'")
+        self.assertIn("2 places found", self.told())
+        self.browser.open(self.serving.url + "/#text=order+number")
+        self.assertEqual(self.browser.find("#word").get_attribute("value"), "order number")
+        self.assertIn("1 place found", self.told())
+
+    def test_word_with_markup_is_text(self):
+        self.assertIn("1 place found", self.search("<img"))
+        self.assertEqual(self.places()[0][0], "<img")
+        self.assertEqual(self.browser.run("return document.querySelectorAll('#found img').length"), 0)
 
 
 class Kiosks(PageTest):
