@@ -43,9 +43,10 @@ public struct StitchedScreen {
     return .picture(captureMs: text.t, segment: video[...shown].count(where: \.isKey) - 1, sample: shown - key)
   }
 
-  /// Returns a decoded sample of a segment in its captured size.
+  /// Returns a decoded sample of a segment in its captured size. A film repeats a segment's last picture before a gap.
   public func picture(_ segment: Int, _ sample: Int) -> Pixels {
-    let (manifest, coded) = (session.manifests[segment], pictures[segment][sample])
+    let own = pictures[segment]
+    let (manifest, coded) = (session.manifests[segment], own[min(sample, own.count - 1)])
     let rows = (0..<manifest.height).map { coded.bytes[3 * coded.width * $0..<3 * (coded.width * $0 + manifest.width)] }
     return Pixels(width: manifest.width, height: manifest.height, bytes: Array(rows.joined()))
   }
