@@ -169,8 +169,8 @@ struct StitchPlan: Equatable {
   func cadence(of part: Part) -> Cadence {
     let own = part.isCut || speed.isSlow || speed.isFast
     // Behind a shorter or longer hold, Chromium shows the last pictures for too short a time, or not at all.
-    let isRecent = isRecent(part) && parts.reversed().prefix { self.isRecent($0) }.contains { $0.isCut }
-    return isRecent ? .dense : own ? .own : part.mayBeHeld ? .beforeSeam : .ofSegment
+    let isNearCut = isRecent(part) && parts.reversed().prefix { isRecent($0) }.contains { $0.isCut }
+    return isNearCut ? .dense : own ? .own : part.mayBeHeld ? .beforeSeam : .ofSegment
   }
 
   /// An upper bound of the repeats that a part needs beside those of its segment.

@@ -96,7 +96,7 @@ import Testing
       film.pictures[index].tick < to && film.pictures.dropFirst(index + 1).first.map { $0.tick > from } ?? true
     }.map { (tick: tick(film.pictures[$0].tick), digest: film.pictures[$0].digest) }
     // Each picture of the film begins in the clip when it should; both may repeat it.
-    var rest = zip(shown, [("", "")] + shown.map { ("", $0.digest) }).filter { $0.digest != $1.1 }.map { $0.0 }[...]
+    var rest = zip(shown, [""] + shown.map(\.digest)).filter { $0.digest != $1 }.map(\.0)[...]
     var current = ""
     for picture in clip.pictures {
       if let next = rest.first, picture.tick >= next.tick ?? .max {
