@@ -113,6 +113,29 @@ import Testing
     #expect(try store.takeEndRequest(of: id)?.request.awaited == ["late"])
   }
 
+  /// A request that waits stays free for any process, and a process can take its own request again.
+  @Test(arguments: kinds) func requestThatWaitsIsNotTaken(kind: StoreKind) throws {
+    let backend = try kind.backend()
+    let (one, two) = (try store(backend), try store(backend))
+    _ = try one.requestEnd(EndRequest(id, .request, awaiting: ["late"]))
+    #expect(try one.takeEndRequest(of: id) { $0.awaited == ["late"] } == nil)
+    for store in [one, two, one] { #expect(try store.takeEndRequest(of: id) { _ in false } != nil) }
+  }
+
+  @Test func objectOfARequestNamesTheProcessThatHasTakenIt() throws {
+    let objects = MemoryObjects()
+    let (one, two) = (EndRequestObjects(objects: objects, own: "one"), EndRequestObjects(objects: objects, own: "two"))
+    try one.add(EndRequest(id, .request, awaiting: ["late"]))
+    #expect(try one.take(id) { _ in true } == nil)
+    #expect(try two.take(id) { _ in false } != nil)
+    #expect(try one.take(id) { _ in false } == nil)
+    #expect(try two.take(id) { _ in false } != nil)
+    // The other process is probably dead.
+    objects.age("ending/\(id)", seconds: 600)
+    #expect(try one.take(id) { _ in false } != nil)
+    #expect(try two.take(id) { _ in false } == nil)
+  }
+
   @Test(arguments: kinds) func onlyPublishedAndQuietSessionsEnd(kind: StoreKind) throws {
     let backend = try kind.backend()
     let store = try store(backend)

@@ -13,6 +13,8 @@ struct BatchFacts: Sendable {
   var about: Logger.Metadata
   /// The sessions of the batch; before it is read, the one that its name tells.
   var sessions: [SessionID]
+  /// Whether the batch says that it ends its session.
+  private(set) var isFinal = false
   /// The step of the producer's trace: the one that the batch states, or the one that its queue tells.
   private(set) var traceParent: TraceParent?
   /// The worker's own step of that trace; nil if no tracer makes one.
@@ -37,6 +39,7 @@ struct BatchFacts: Sendable {
   /// Notes what the batch says of itself.
   mutating func note(_ batch: BatchEncoder.ReadBatch) {
     sessions = batch.allSessions
+    isFinal = batch.isFinal
     about["session"] = "\(batch.sessions.map(\.description).joined(separator: " "))"
     note(batch.traceParent)
   }

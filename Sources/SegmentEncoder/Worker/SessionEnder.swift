@@ -41,7 +41,7 @@ final class SessionEnder: Sendable {
   /// Whether a look at the requests soon may end a session.
   var isWaiting: Bool { state.withLock(\.isWaiting) }
 
-  /// Looks at the requests soon: this process has made one.
+  /// Looks at the requests soon: this process has made one, or has finished the batch that one waits for.
   func expect() { state.withLock { $0.nextMs = .min } }
 
   /// Notes that an event was delivered, or is given up.
@@ -97,15 +97,15 @@ final class SessionEnder: Sendable {
         isWaiting = true
         break
       }
-      guard let held = try store.takeEndRequest(of: session) else { continue }
-      if !held.request.awaited.isEmpty {
+      let held = try store.takeEndRequest(of: session) { request in
+        if request.awaited.isEmpty { return false }
         let all = try owed ?? Set(queue.owed(limit: .max))
         owed = all
-        if held.request.awaited.contains(where: all.contains) {
-          isWaiting = true
-          continue
-        }
+        let waits = request.awaited.contains(where: all.contains)
+        if waits { isWaiting = true }
+        return waits
       }
+      guard let held else { continue }
       tried += 1
       do {
         if try perform(held, announce) { ended += 1 }

@@ -179,7 +179,6 @@ package final class Worker: Sendable {
     // After more deaths than this, workers also died while they only looked.
     guard claim.attempt <= 2 * Claim.attempts else { throw BadBatch(fatal: claim) }
     let batch = try read(fetched, with: encoder, &facts, cancellation: cancellation)
-    if batch.isFinal { ends.expect() }
     let receipts =
       try claim.attempt <= Claim.attempts
       ? encoder.publish(batch, cancellation: cancellation) : encoder.rollBack(batch, cancellation: cancellation)
@@ -275,6 +274,7 @@ package final class Worker: Sendable {
     case .retire(let receipts, let tookMs):
       let keep = try keepBatches && refusals(of: batch.claim, batch.facts).isEmpty
       try queue.retire(batch.claim, receipts, keep: keep)
+      if batch.facts.isFinal { ends.expect() }
       meter.add(receipts, tookMs: tookMs)
       for receipt in receipts {
         log(receipt, batch.facts.trace)

@@ -18,7 +18,11 @@ extension DirectoryStore {
 
   package func endRequests() throws -> [SessionID] { try requests.sessions() }
 
-  package func takeEndRequest(of session: SessionID) throws -> HeldEndRequest? { try requests.take(session) }
+  package func takeEndRequest(
+    of session: SessionID, unless waits: (EndRequest) throws -> Bool
+  ) throws -> HeldEndRequest? {
+    try requests.take(session, unless: waits)
+  }
 
   package func removeEndRequest(_ held: HeldEndRequest) throws {
     guard case .file(let file) = held.hold else { return }

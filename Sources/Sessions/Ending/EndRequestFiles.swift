@@ -39,8 +39,8 @@ struct EndRequestFiles {
 
   /// Takes a request.
   ///
-  /// - Returns: nil if it is gone, or another process has it.
-  func take(_ session: SessionID) throws -> HeldEndRequest? {
+  /// - Returns: nil if it is gone or waits, or another process has it.
+  func take(_ session: SessionID, unless waits: (EndRequest) throws -> Bool) throws -> HeldEndRequest? {
     let name = file(of: session)
     let descriptor = open(name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK)
     guard descriptor >= 0 else {
@@ -57,11 +57,13 @@ struct EndRequestFiles {
     // Another process may have removed or replaced it meanwhile.
     guard try isCurrent(file, of: session) else { return nil }
     guard let bytes = try DurableFile.contents(of: name, limit: EndRequest.maximumBytes) else { return nil }
+    let request: EndRequest
     do {
-      return HeldEndRequest(request: try EndRequest(JSONParser.parse(bytes), of: session), hold: .file(file))
+      request = try EndRequest(JSONParser.parse(bytes), of: session)
     } catch {
       throw DamagedOutput(path: name, cause: "no request: \(error)")
     }
+    return try waits(request) ? nil : HeldEndRequest(request: request, hold: .file(file))
   }
 
   /// Removes a request that was taken, unless a newer one has replaced it.

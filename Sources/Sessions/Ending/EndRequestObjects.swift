@@ -11,7 +11,12 @@ struct EndRequestObjects {
   /// Seconds for which a process has a request.
   private static let leaseS = 600
 
+  /// The name of this process.
+  private static let process = "\(WorkerID())"
+
   let objects: any ObjectClient
+  /// The name of the process that takes requests.
+  var own = process
 
   private func key(_ session: SessionID) -> String { Self.prefix + session.description }
 
@@ -33,8 +38,8 @@ struct EndRequestObjects {
 
   /// Takes a request.
   ///
-  /// - Returns: nil if it is gone, or another process has it.
-  func take(_ session: SessionID) throws -> HeldEndRequest? {
+  /// - Returns: nil if it is gone or waits, or another process has it.
+  func take(_ session: SessionID, unless waits: (EndRequest) throws -> Bool) throws -> HeldEndRequest? {
     let key = key(session)
     guard let there = try objects.get(key, limit: EndRequest.maximumBytes) else { return nil }
     let json: JSONValue
@@ -45,12 +50,12 @@ struct EndRequestObjects {
     } catch {
       throw DamagedOutput(path: key, cause: "no request: \(error)")
     }
-    let own = "\(WorkerID())"
     if let holder = json.object?[Self.holder]?.string, holder != own,
       try objects.head(key)?.ageS.map({ $0 < Self.leaseS }) ?? true
     {
       return nil
     }
+    if try waits(request) { return nil }
     let taken = json.setting([Self.holder: .string(own)]).bytes() + [UInt8(ascii: "\n")]
     guard let tag = try objects.put(key, .bytes(taken), .json, when: .matching(there.tag)) else { return nil }
     return HeldEndRequest(request: request, hold: .object(tag))

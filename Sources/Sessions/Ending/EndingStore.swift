@@ -11,8 +11,10 @@ package protocol EndingStore: Sendable {
   func endRequests() throws -> [SessionID]
   /// Takes a request, so that no other process performs it.
   ///
-  /// - Returns: nil if it is gone, or another process has it.
-  func takeEndRequest(of session: SessionID) throws -> HeldEndRequest?
+  /// - Parameter waits: whether a request cannot be performed yet. It is not taken then: in an object store no other process could
+  ///   take it for some minutes.
+  /// - Returns: nil if it is gone or waits, or another process has it.
+  func takeEndRequest(of session: SessionID, unless waits: (EndRequest) throws -> Bool) throws -> HeldEndRequest?
   /// Removes a request that was taken. A newer one stays.
   func removeEndRequest(_ held: HeldEndRequest) throws
   /// Milliseconds between two looks at the requests of other processes.
@@ -26,6 +28,13 @@ package protocol EndingStore: Sendable {
   ) throws -> EndOutcome
   /// Returns the sessions that have not ended, and of which nothing was published for some time.
   func quietSessions(forMs quietMs: Int64) throws -> [SessionID]
+}
+
+extension EndingStore {
+  /// Takes a request, even one that waits for batches.
+  package func takeEndRequest(of session: SessionID) throws -> HeldEndRequest? {
+    try takeEndRequest(of: session) { _ in false }
+  }
 }
 
 package enum EndOutcome: Sendable, Equatable {
