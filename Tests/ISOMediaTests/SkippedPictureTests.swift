@@ -8,7 +8,7 @@ import Testing
 @testable import ISOMedia
 
 @Suite struct SkippedPictureTests {
-  private static let sizes = [
+  static let sizes = [
     PixelSize(width: 2, height: 2), PixelSize(width: 16, height: 16), PixelSize(width: 18, height: 34),
     PixelSize(width: 491, height: 1_065), PixelSize(width: 750, height: 1_334), PixelSize(width: 4_096, height: 16),
     PixelSize(width: 16, height: 4_096), PixelSize(width: 2_560, height: 1_440), PixelSize(width: 8_192, height: 4_320),
