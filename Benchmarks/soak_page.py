@@ -50,8 +50,9 @@ def page(parts, films, share, jobs):
 
 ## Flat over time
 
-The two halves of the time behind the last restart: medians of samples, and percentiles of all latencies. Growth is the median slope of
-all pairs of samples (Theil and Sen), times that time. A run fails if growth is above its limit.
+The two halves of the time behind the last restart: medians of samples, and percentiles of all latencies. Growth is that of the second
+half: the median slope of all pairs of samples (Theil and Sen), times its length. A run fails if growth is above its limit. The first half
+does not count: [the memory of a worker](LIMITS.md#memory) rises for some nine minutes after its start.
 
 {rows(flat(parts), "", "first half", "second half", "growth", "limit")}
 

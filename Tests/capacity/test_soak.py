@@ -69,8 +69,10 @@ class SoakTests(unittest.TestCase):
         self.assertAlmostEqual(slope([(at, 2 * at + (1_000 if at % 10 == 0 else 0)) for at in range(300)]), 2, places=1)
         self.assertEqual(part().faults, [])
         for name, limit in LIMITS.items():
-            self.assertEqual(len(part(**{name: lambda at: 40 + at * limit / 600}).faults), 1)
-            self.assertEqual(part(**{name: lambda at: 40 + at * limit / 6_000}).faults, [])
+            self.assertEqual(len(part(**{name: lambda at: 40 + at * limit / 300}).faults), 1)
+            self.assertEqual(part(**{name: lambda at: 40 + at * limit / 3_000}).faults, [])
+            # It rises behind the start only.
+            self.assertEqual(part(**{name: lambda at: 40 + min(at, 700) * limit / 300}).faults, [])
 
     def test_arrivals_keep_their_schedule_although_no_batch_is_published(self):
         released = []
