@@ -193,7 +193,9 @@ let package = Package(
       "DeletingTests",
       of: layers + ["SegmentEncoder", "Deleting", .product(name: "Logging", package: "swift-log")]),
     // The promises of every queue and every store.
-    tests("ContractTests", of: layers + ["SegmentEncoder", "Deleting", "Remote"]),
+    tests(
+      "ContractTests",
+      of: layers + ["SegmentEncoder", "Deleting", "Remote", .product(name: "Logging", package: "swift-log")]),
     tests("RemoteTests", of: layers + ["SegmentEncoder", "Remote"]),
     tests("ServingTests", of: ["FileSystem", "FrameBatches", "Serving"]),
     tests(

@@ -1,5 +1,6 @@
 import FileSystem
 import Foundation
+import Logging
 import TestSupport
 import Testing
 
@@ -8,6 +9,7 @@ import Testing
 @testable import FrameBatches
 @testable import SegmentEncoder
 @testable import Sessions
+@testable import WorkQueues
 
 /// The promises of every store whose sessions end (`EndingStore`), each stated once.
 @Suite struct EndContractTests {
@@ -120,6 +122,25 @@ import Testing
     _ = try one.requestEnd(EndRequest(id, .request, awaiting: ["late"]))
     #expect(try one.takeEndRequest(of: id) { $0.awaited == ["late"] } == nil)
     for store in [one, two, one] { #expect(try store.takeEndRequest(of: id) { _ in false } != nil) }
+  }
+
+  /// A worker that looks too early ends the session at a later look.
+  @Test(arguments: kinds) func sessionEndsOnceItsBatchesAreFinished(kind: StoreKind) throws {
+    let store = try store(kind.backend())
+    _ = try publish(session.batches[0], in: store)
+    let batches = MemoryObjects()
+    let queue = ObjectQueue(
+      MemoryNames(), batches, name: "s3://test/",
+      staging: try Staging(scratch: scratch.path("batches"), worker: WorkerID()), worker: WorkerID(),
+      maximumBytes: 1 << 20)
+    let ender = SessionEnder(store, queue, quietMs: nil, Logger(label: "test") { _ in SwiftLogNoOpLogHandler() })
+    func pass() -> Int { ender.pass(now: true) { try store.removeEndRequest($1) } }
+    batches["incoming/late"] = [1]
+    _ = try store.requestEnd(EndRequest(id, .request, awaiting: ["late"]))
+    for _ in 0..<2 { #expect(pass() == 0 && ender.isWaiting) }
+    batches["incoming/late"] = nil
+    #expect(pass() == 1 && !ender.isWaiting)
+    #expect(try store.endRequests().isEmpty)
   }
 
   @Test func objectOfARequestNamesTheProcessThatHasTakenIt() throws {
