@@ -2,7 +2,7 @@
 
 /// Reads a P slice in which every macroblock is skipped, by the decoding process of ITU-T H.264: 7.3.3, 7.3.4, 9.3.1 and 9.3.3.2.
 struct SkippedSliceReader {
-  /// What a picture is not allowed to be.
+  /// A reason why a unit is no repeat.
   struct Fault: Error, CustomStringConvertible {
     let description: String
   }

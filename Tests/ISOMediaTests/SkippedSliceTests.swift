@@ -6,7 +6,7 @@ import Testing
 
 /// A repeat is what the standard says, and a repeat with one wrong element is not.
 @Suite struct SkippedSliceTests {
-  /// What can be wrong in a repeat: a syntax element, or what follows the data.
+  /// The wrong part of a repeat: a syntax element, or a byte behind the data.
   private enum Element: CaseIterable {
     case forbiddenBit, reference, kind, firstMacroblock, sliceType, parameterSet, number, referenceCount, referenceOrder
     case marking, table, quantiser, deblocking, alignment, skip, earlyEnd, lateEnd, stop, trailingByte
