@@ -39,6 +39,12 @@ struct codes {
   uint32_t cache[1 << CACHE_BITS];
 };
 
+// Returns the group of a pixel's square.
+INLINE const struct group *group_at(const struct codes *codes, size_t column, size_t row) {
+  size_t square = (row >> codes->square_bits) * codes->squares.width + (column >> codes->square_bits);
+  return &codes->groups[codes->squares.pixels[square] >> 8 & 0xFFFF];
+}
+
 // Reads pixels until the image is full.
 static bool read_pixels(struct reader *reader, struct codes *codes, struct image *image) {
   uint32_t *pixels = image->pixels;
@@ -49,8 +55,7 @@ static bool read_pixels(struct reader *reader, struct codes *codes, struct image
   const struct group *group = codes->groups;
   while (place < count) {
     if ((column & mask) == 0 && codes->squares.pixels) {
-      size_t square = (row >> codes->square_bits) * codes->squares.width + (column >> codes->square_bits);
-      group = &codes->groups[codes->squares.pixels[square] >> 8 & 0xFFFF];
+      group = group_at(codes, column, row);
     }
     fill(reader);
     unsigned green = read_symbol(reader, entries + group->starts[0]);
@@ -86,16 +91,14 @@ static bool read_pixels(struct reader *reader, struct codes *codes, struct image
     if (column < width) {
       // A new square may begin within a copy.
       if (length > 1 && codes->squares.pixels && (column & mask) != 0) {
-        size_t square = (row >> codes->square_bits) * codes->squares.width + (column >> codes->square_bits);
-        group = &codes->groups[codes->squares.pixels[square] >> 8 & 0xFFFF];
+        group = group_at(codes, column, row);
       }
       continue;
     }
     row += column / width;
     column %= width;
     if (codes->squares.pixels && row < image->height && (column & mask) != 0) {
-      size_t square = (row >> codes->square_bits) * codes->squares.width + (column >> codes->square_bits);
-      group = &codes->groups[codes->squares.pixels[square] >> 8 & 0xFFFF];
+      group = group_at(codes, column, row);
     }
   }
   return true;

@@ -70,7 +70,7 @@ struct SkippedSliceReader {
     private var range = 510
     private var offset: Int
     private var state: Int
-    private var valueOfMostProbable: Bool
+    private let valueOfMostProbable: Bool
     /// Only likely symbols were read, so that the offset still ends with the bits as they were read.
     var lastBit: Bool { offset & 1 == 1 }
 
