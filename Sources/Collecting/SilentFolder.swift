@@ -110,7 +110,7 @@ package struct PictureFolders: CustomStringConvertible {
       guard
         let entries = try? Directory(opening: top + "/" + below, followingLinks: false).entries(limit: Self.mostEntries)
       else { continue }
-      if entries.contains(where: { $0.kind == .file && NameAdvice.isPicture($0.name) }) { found.append(below) }
+      if entries.contains(where: { $0.kind == .file && PictureNames.isPicture($0.name) }) { found.append(below) }
       guard below.count(where: { $0 == "/" }) + 1 < Self.deepest else { continue }
       rest += entries.filter { $0.kind == .directory && BatchDirectory.isComplete($0.name) }.map {
         below + "/" + $0.name

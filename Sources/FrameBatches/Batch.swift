@@ -47,6 +47,8 @@ public struct RefusedFrame: Sendable, Equatable {
     case otherName
     /// The file lies in a folder, where no format looks for it.
     case inFolder
+    /// Another file shows its picture.
+    case copy
     case other
   }
 
@@ -62,6 +64,9 @@ public struct RefusedFrame: Sendable, Equatable {
     let refusal = refusal.at("decode \(source)")
     self.init(source: source, reason: refusal.text, kind: .undecoded(refusal))
   }
+
+  /// Whether another file shows its picture.
+  package var isCopy: Bool { if case .copy = kind { true } else { false } }
 
   /// Whether two entries say the same.
   public static func == (one: RefusedFrame, other: RefusedFrame) -> Bool {

@@ -154,7 +154,7 @@ struct DirectoryContents: BatchContents {
     // Most recorders put frames at most one level deep. Cameras have a folder for each hour and minute.
     var depth = 0
     while !folders.isEmpty && depth < Self.maximumDepth {
-      if depth > 0, names.contains(where: NameAdvice.isPicture) { break }
+      if depth > 0, names.contains(where: PictureNames.isPicture) { break }
       depth += 1
       var deeper: [String] = []
       for folder in folders {

@@ -93,12 +93,12 @@ extension Batch {
     guard let last = frames.last else {
       let why = (draft.refused + order.refused).first.map { "; \($0.source): \($0.reason)" } ?? ""
       if case .names? = options.times, draft.frames.isEmpty {
-        let advice = NameAdvice(for: source.contents, limits: limits).remedy
+        let advice = NameAdvice(for: source, limits: limits).remedy
         throw bad(
           "no frame that can be used" + why,
           advice ?? "describe the whole name without its suffix; %* stands for any text")
       }
-      throw bad("no frame that can be used" + why, Self.adviceOnInstants(draft.frames, limits))
+      throw bad("no frame that can be used" + why, Self.adviceOnInstants(draft.frames, source, limits))
     }
     let intervalMs = draft.intervalMs ?? options.intervalMs ?? Batch.nominalInterval(of: frames.map(\.timeMs))
     guard Limits.intervals.contains(intervalMs) else {
@@ -131,13 +131,13 @@ extension Batch {
   }
 
   /// Returns the advice for instants in a unit other than milliseconds.
-  private static func adviceOnInstants(_ frames: [Frame], _ limits: Limits) -> String {
+  private static func adviceOnInstants(_ frames: [Frame], _ source: BatchSource, _ limits: Limits) -> String {
     guard let frame = frames.first, case let instant = frame.timeMs, instant > 0 else {
       return "name frames by their capture, <unix ms>.jpg, or list them in batch.json"
     }
     if frames.allSatisfy({ $0.timeMs < 10_000_000 }) {
-      return
-        "for numbered frames give encode or enqueue --start T --fps R; else name frames by their capture, <unix ms>.jpg"
+      return (NameAdvice(for: source, limits: limits).numbering.map { $0 + "; else " } ?? "")
+        + "name frames by their capture, <unix ms>.jpg"
     }
     let (scaled, isTooLarge) = instant.multipliedReportingOverflow(by: 1_000)
     let units = [

@@ -17,12 +17,13 @@ package struct BatchSessions: Sendable {
   /// `batch.json` comes first, because it overrides all names. The formats that only the user selects come next. The formats of
   /// recorders follow, because each has a distinctive file or naming. The formats that look at names alone are last: they would
   /// also take batches of the formats before them, without the facts in the side files.
-  private static var formats: [any BatchFormat.Type] {
+  static var formats: [any BatchFormat.Type] {
     [
       NativeFormat.self,
       NumberedFormat.self,
       ModifiedTimesFormat.self,
       ExifTimesFormat.self,
+      DescribedNamesFormat.self,
       SentryCocoaFormat.self,
       SentryAndroidFormat.self,
       OpenReplayFramesFormat.self,
@@ -78,7 +79,7 @@ package struct BatchSessions: Sendable {
       release.take()?(sessions.readers.count == 1 ? sessions.readers[0].batch.session : nil)
       return
     }
-    throw UnknownBatch.explain(opened.source.contents, name: opened.name, limits: limits)
+    throw UnknownBatch.explain(opened.source, name: opened.name, limits: limits)
   }
 
   /// Reads a container as the first format that recognises it; nil if none does.
@@ -105,7 +106,7 @@ package struct BatchSessions: Sendable {
     drafts[0].refused =
       source.contents.refused + drafts[0].refused
       + others.map { RefusedFrame(source: $0, reason: "in a folder of its own", kind: .inFolder) }
-    drafts[0].warnings += Self.warnings(ofLost: drafts, in: source.contents, limits)
+    drafts[0].warnings += Self.warnings(ofLost: drafts, of: source, limits)
     var readers: [BatchReader] = []
     var refused: [RefusedSession] = []
     for draft in drafts {
@@ -146,9 +147,9 @@ package struct BatchSessions: Sendable {
 
   /// Returns a warning if a format leaves out many of the pictures.
   private static func warnings(
-    ofLost drafts: [BatchDraft], in contents: any BatchContents, _ limits: Limits
+    ofLost drafts: [BatchDraft], of source: BatchSource, _ limits: Limits
   ) -> [String] {
-    let lost = drafts.flatMap(\.refused).filter { NameAdvice.isPicture($0.source) }
+    let lost = drafts.flatMap(\.refused).filter { PictureNames.isPicture($0.source) && !$0.isCopy }
     let total = lost.count + drafts.reduce(0) { $0 + $1.frames.count }
     guard lost.isMany(of: total) else { return [] }
     let reasons = Dictionary(grouping: lost, by: \.reason)
@@ -157,8 +158,8 @@ package struct BatchSessions: Sendable {
     switch most[0].kind {
     case .inFolder: advice = "give a folder as a batch of its own to read it"
     case .otherName:
-      advice = NameAdvice(for: contents, limits: limits).patternForAll.map { "\($0) reads all names" }
-    case .undecoded, .other: advice = nil
+      advice = NameAdvice(for: source, limits: limits).patternForAll.map { "\($0) reads all names" }
+    case .undecoded, .copy, .other: advice = nil
     }
     return [
       "\(lost.count) of \(total) pictures are left out; \(most.count) of these, the first \(most[0].source.shortened(to: 255)): "

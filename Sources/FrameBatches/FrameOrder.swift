@@ -187,10 +187,6 @@ extension Frame {
     return name.lastIndex(of: "/").map { String(name[..<$0]) } ?? ""
   }
 
-  /// Bytes of a file in which its header is: EXIF and profiles of up to 64 KiB each may precede the size.
-  private static let headerBytes = 256 << 10
-  /// Bytes of a TIFF of which the size is read; a larger one counts as the largest.
-  private static let tiffBytes = 16 << 20
   /// Pixels along one side of the largest picture that is compared; larger ones are refused in any case.
   private static let largestSide = 1 << 24
 
@@ -200,12 +196,7 @@ extension Frame {
     let size: PixelSize?
     switch look.content {
     case .image(nil):
-      let start = try paths.first.flatMap { try contents.start(of: $0, count: Self.headerBytes) } ?? []
-      let kind = ImageKind(of: start)
-      // Most programs write the directory of a TIFF last.
-      let isCut = kind == .tiff && start.count == Self.headerBytes
-      let file = try isCut ? paths.first.flatMap { try contents.start(of: $0, count: Self.tiffBytes) } ?? [] : start
-      size = kind?.size(of: file)
+      size = try paths.first.flatMap(contents.pictureSize)
     case .image(let raw?): size = raw.size
     case .layers(_, let width, let height): size = PixelSize(width: width, height: height)
     }

@@ -15,5 +15,8 @@ package struct InputOptions: Sendable, Equatable {
   /// The zone of local times in names; nil if the user states none. No zone is guessed.
   package var timeZone: ZoneRules?
 
+  /// Whether the batch becomes a film, which may begin at any time.
+  package var isFilm = false
+
   package init(session: String? = nil) { self.session = session }
 }

@@ -1,4 +1,4 @@
-// The remedy for names without a known capture time. Each remedy is tried on the batch's own names first.
+// The remedy for names without a known capture time. Each remedy is tried on all names of the batch first.
 
 import FileSystem
 
@@ -6,69 +6,95 @@ import FileSystem
 package struct NameAdvice {
   /// The names of pictures that a format would look at.
   private let names: [String]
-  private let contents: any BatchContents
+  private let source: BatchSource
   private let limits: Limits
 
-  /// Number of names that choose between patterns. The chosen one is tried on all names.
-  private static let sampleSize = 256
   /// Number of names from which patterns are guessed.
   private static let examples = 5
-  /// Suffixes of pictures, also of those that have to be converted.
-  private static let pictureSuffixes: Set<String> = [
-    "avif", "bmp", "gif", "heic", "heif", "jp2", "jpeg", "jpg", "jxl", "png", "ppm", "tif", "tiff", "webp",
-  ]
+  /// Number of files whose modification times are compared.
+  private static let timedFiles = 10_000
 
-  init(for contents: any BatchContents, limits: Limits) {
-    let top = contents.topNames.filter(Self.isPicture)
-    names = top.isEmpty ? contents.names.filter(Self.isPicture) : top
-    (self.contents, self.limits) = (contents, limits)
-  }
-
-  /// Whether a file is a picture by its suffix.
-  package static func isPicture(_ path: String) -> Bool {
-    pictureSuffixes.contains(NamedTimesFormat.parts(of: path).suffix)
+  init(for source: BatchSource, limits: Limits) {
+    let contents = source.contents
+    let top = contents.topNames.filter(PictureNames.isPicture)
+    names = top.isEmpty ? contents.names.filter(PictureNames.isPicture) : top
+    (self.source, self.limits) = (source, limits)
   }
 
   /// Options that read all names, or most of them; nil if there are none.
   var remedy: String? {
-    guard let (pattern, read) = pattern(for: names), 2 * read >= names.count else { return nil }
-    return "describe the names to encode or enqueue, for example --name-time \(pattern.description.shellQuoted)"
-      + (pattern.needsZone ? " --time-zone \(isUniversal(pattern) ? "UTC" : "Europe/Berlin")" : "")
-      + (read < names.count ? "; it reads \(read) of \(names.count) names" : "")
+    guard let reading, 2 * reading.read >= names.count else { return nil }
+    if let mixed = reading.sources {
+      return mixed.advice(for: [reading.pattern], names, source)
+    }
+    var text = "describe the names: \(option(reading.pattern))"
+    if reading.read < names.count { text += "; it reads \(reading.read) of \(names.count) names" }
+    if reading.instants < reading.read {
+      text += "; \(reading.read - reading.instants) names tell a time that another one tells"
+    }
+    return text
   }
 
-  /// Returns an option that reads all names; nil if there is none.
-  var patternForAll: String? {
-    guard let (pattern, read) = pattern(for: names), read == names.count else { return nil }
-    return "--name-time \(pattern.description.shellQuoted)"
+  /// Returns the option for a pattern. The zone is an example unless the names tell it.
+  private func option(_ pattern: NamePattern) -> String {
+    guard pattern.needsZone, source.options.timeZone == nil else { return pattern.option }
+    return isUniversal(pattern)
+      ? "\(pattern.option) --time-zone UTC"
+      : "\(pattern.option) --time-zone Europe/Berlin, or the zone where they were captured"
+  }
+
+  /// An option that reads all names; nil if there is none.
+  var patternForAll: String? { timeForAll.map { "--name-time \($0.shellQuoted)" } }
+
+  /// A pattern that reads a time of its own in each name; nil if there is none.
+  var timeForAll: String? {
+    guard let reading, reading.isExact(of: names.count) else {
+      return nil
+    }
+    return reading.pattern.description
+  }
+
+  /// The option for numbered pictures, if their names have a counter, or patterns that choose one; else nil.
+  var numbering: String? {
+    let rate =
+      source.options.isFilm
+      ? "give --fps R, for example --fps 2" : "give --start T --fps R, for example --start 2026-01-08T08:05:12Z --fps 1"
+    do throws(CounterFault) {
+      let counter = try NameCounter(of: names)
+      guard !names.isEmpty, 2 * counter.places.count > names.count else { return nil }
+      let left = names.count - counter.places.count
+      return "for numbered pictures \(rate)"
+        + (left > 0 ? ", which numbers \(names.count - left) of \(names.count)" : "")
+    } catch {
+      guard !error.patterns.isEmpty else { return nil }
+      return "for numbered pictures \(rate), and say which number counts: "
+        + error.patterns.map { "--name-time \($0.shellQuoted)" }.joined(separator: ", or ")
+    }
   }
 
   /// Returns the pattern that reads the most paths, and whether they tell local times; nil if there is none.
   package static func pattern(for paths: [String], limits: Limits) -> (pattern: NamePattern, needsZone: Bool)? {
     guard let nothing = try? ListedContents([], limits: limits) else { return nil }
-    return NameAdvice(for: nothing, limits: limits).pattern(for: paths).map { ($0.0, $0.0.needsZone) }
+    let advice = NameAdvice(for: BatchSource(name: "", contents: nothing), limits: limits)
+    return advice.reading(of: paths).map { ($0.pattern, $0.pattern.needsZone) }
   }
 
   static let renaming = "rename each frame <unix ms>.jpg, or list the frames and their times in a batch.json"
 
-  /// Whether a name has a date.
-  var hasDates: Bool {
-    names.prefix(Self.sampleSize).contains { name in
-      lastComponent(of: name).split { !$0.isASCII || !$0.isNumber }.contains {
+  /// Whether most names have a date.
+  var haveDates: Bool {
+    let dated = NameShapes(of: names).count { path in
+      lastComponent(of: path).split { !$0.isASCII || !$0.isNumber }.contains {
         $0.utf8.count == 4 && ("2001"..."2099").contains($0) || [8, 14].contains($0.utf8.count) && $0.hasPrefix("20")
       }
     }
+    return 2 * dated > names.count
   }
 
-  /// Whether each name has a number of its own.
-  var areNumbered: Bool {
-    let numbers = names.compactMap(NumberedFormat.number)
-    return !numbers.isEmpty && Set(numbers).count == names.count
-  }
-
-  /// Whether `--times mtime` reads the batch.
+  /// Whether `--times mtime` reads the batch, and most files have a time of their own.
   var hasModificationTimes: Bool {
-    contents.topNames.first.map { (try? contents.modifiedMs($0)) ?? nil } ?? nil != nil
+    let times = names.prefix(Self.timedFiles).map { (try? source.contents.modifiedMs($0)) ?? nil }
+    return !times.isEmpty && times.allSatisfy { $0 != nil } && 2 * Set(times).count > times.count
   }
 
   /// Whether a pattern has the name of universal time behind its fields.
@@ -90,31 +116,34 @@ package struct NameAdvice {
     }
   }
 
-  /// Returns the pattern that reads the most names, and how many it reads.
-  private func pattern(for names: [String]) -> (NamePattern, read: Int)? {
+  // MARK: - Patterns
+
+  private var reading: NameReading? { reading(of: names) }
+
+  /// Returns the best reading of names: one of all names, each with a time of its own, else one that reads the most.
+  private func reading(of names: [String]) -> NameReading? {
+    let shapes = NameShapes(of: names)
     let sorted = names.sorted()
-    func spread(_ count: Int) -> [String] {
-      guard sorted.count > count else { return sorted }
-      return (0..<count).map { sorted[$0 * (sorted.count - 1) / (count - 1)] }
+    let step = max(1, (sorted.count - 1) / max(1, Self.examples - 1))
+    let examples =
+      shapes.examples.prefix(Self.examples).map(\.path) + stride(from: 0, to: sorted.count, by: step).map { sorted[$0] }
+    let guesses = examples.compactMap { PatternGuess(of: $0, limits: limits) }
+    var tried: Set<String> = []
+    var best: NameReading?
+    for pattern in guesses.flatMap(\.patterns) where tried.insert(pattern.description).inserted {
+      // A pattern of few shapes need not be tried on all names.
+      let most = shapes.count { reads(pattern, $0) }
+      guard shapes.isCut || most > 0 && most >= best?.plausible ?? 0 else { continue }
+      let reading = NameReading(of: names, by: pattern, limits: limits)
+      if let found = best, !(reading.isBetter(than: found)) { continue }
+      best = reading
+      if reading.isExact(of: names.count) { break }
     }
-    let sample = spread(Self.sampleSize)
-    var best: (pattern: NamePattern, read: Int)?
-    for guess in spread(Self.examples).compactMap({ PatternGuess(of: $0, limits: limits) }) {
-      for pattern in guess.patterns {
-        let read = sample.count { reads(pattern, $0) }
-        if read > best?.read ?? 0 { best = (pattern, read) }
-        if read == sample.count { break }
-      }
-    }
-    guard let best, sample.contains(where: { reads(best.pattern, $0, plausibly: true) }) else { return nil }
-    return (best.pattern, names.count { reads(best.pattern, $0) })
+    guard let best, best.plausible > 0 else { return nil }
+    return best
   }
 
-  /// Whether a pattern finds a time in a name.
-  private func reads(_ pattern: NamePattern, _ path: String, plausibly: Bool = false) -> Bool {
-    guard !(pattern.hasHours && Self.isHalfDay(path)), let match = pattern.match(NamedTimesFormat.stem(of: path)),
-      let time = NamedTime(match, zone: ZoneRules(offset: "UTC"))
-    else { return false }
-    return !plausibly || time.instants.contains(where: limits.instants.contains)
+  private func reads(_ pattern: NamePattern, _ path: String) -> Bool {
+    !(pattern.hasHours && Self.isHalfDay(path)) && pattern.match(NamedTimesFormat.stem(of: path)) != nil
   }
 }

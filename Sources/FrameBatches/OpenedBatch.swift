@@ -27,7 +27,9 @@ struct OpenedBatch {
       if try !files.isEmpty || !isPipe && DurableFile.isDirectory(path) {
         let contents: any BatchContents =
           try files.isEmpty ? DirectoryContents(opening: path, limits: limits) : ListedContents(files, limits: limits)
-        source = BatchSource(name: name, contents: contents, named: place, options)
+        var source = BatchSource(name: name, contents: contents, named: place, options)
+        if given == nil { source.path = path.count > 1 && path.hasSuffix("/") ? String(path.dropLast()) : path }
+        self.source = source
         release = { _ in }
         return
       }

@@ -7,7 +7,8 @@ enum UnknownBatch {
   /// Returns the cause and the advice for a batch that no format recognises.
   ///
   /// - Parameter name: the batch's name in messages.
-  static func explain(_ contents: any BatchContents, name: String, limits: Limits) -> BadBatch {
+  static func explain(_ source: BatchSource, name: String, limits: Limits) -> BadBatch {
+    let contents = source.contents
     func bad(_ cause: String, _ advice: String) -> BadBatch {
       BadBatch("read", name, cause.isEmpty ? "no known format" : "no known format: \(cause)", advice: advice)
     }
@@ -25,7 +26,7 @@ enum UnknownBatch {
     if let first = contents.refused.first {
       return BadBatch("read", name, "no frames; \(first.source) is \(first.reason)", advice: advice)
     }
-    let names = NameAdvice(for: contents, limits: limits)
+    let names = NameAdvice(for: source, limits: limits)
     if contents.topNames.isEmpty {
       return inFolders(contents, names, bad) ?? BadBatch("read", name, "nothing in it", advice: advice)
     }
@@ -49,7 +50,7 @@ enum UnknownBatch {
   private static func example(of contents: any BatchContents) -> (name: String, kind: FileKind?) {
     let names = contents.topNames.sorted()
     // Other files may lie before and between the pictures.
-    let likely = names.filter(NameAdvice.isPicture).prefix(examples) + names.prefix(examples)
+    let likely = names.filter(PictureNames.isPicture).prefix(examples) + names.prefix(examples)
     for name in likely {
       if let start = try? contents.start(of: name, count: 1_024), let kind = FileKind(of: start) { return (name, kind) }
     }
@@ -68,7 +69,7 @@ enum UnknownBatch {
       }
     }
     let cause = "all its files lie in folders, the first in '\(folder.prefix(80))'"
-    let names = contents.names.filter(NameAdvice.isPicture)
+    let names = contents.names.filter(PictureNames.isPicture)
     if names.isEmpty || names.contains(where: { PlainFormat.instant(ofName: $0) != nil }) {
       return bad(cause, "if each folder is a batch, run: encoder-worker encode --batches DIR --output DIR")
     }
@@ -81,20 +82,16 @@ enum UnknownBatch {
 
   /// Returns the reason why the names of images contain no capture time, and the remedy.
   private static func fault(of names: NameAdvice, example name: String) -> (cause: String, advice: String) {
-    let times = names.hasModificationTimes ? "use the times of the files with --times mtime; else " : ""
-    if names.hasDates {
-      return (
-        "has a date in its name, not its capture time in unix milliseconds", names.remedy ?? times + NameAdvice.renaming
-      )
-    }
-    guard lastComponent(of: name).contains(where: { $0.isASCII && $0.isNumber }) else {
-      return ("has no capture time in its name", times + NameAdvice.renaming)
-    }
-    let numbered =
-      "for numbered frames give encode or enqueue --start T --fps R, for example --start 2026-01-08T08:05:12Z --fps 1; else "
-    return (
-      "has a number in its name that is not its capture time in unix milliseconds",
-      names.remedy ?? (names.areNumbered ? numbered : times) + NameAdvice.renaming
-    )
+    let times = names.hasModificationTimes ? "use the times of the files with --times mtime" : nil
+    let remedy =
+      names.remedy ?? [names.numbering ?? times, NameAdvice.renaming].compactMap { $0 }.joined(separator: "; else ")
+    let hasNumber = lastComponent(of: name).contains { $0.isASCII && $0.isNumber }
+    let cause =
+      names.haveDates
+      ? "has a date in its name, not its capture time in unix milliseconds"
+      : hasNumber
+        ? "has a number in its name that is not its capture time in unix milliseconds"
+        : "has no capture time in its name"
+    return (cause, remedy)
   }
 }

@@ -102,7 +102,7 @@ import Testing
   @Test func eachRowHasItsPatterns() {
     #expect(NamedTimesFormat.Naming.known.allSatisfy { !$0.patterns.isEmpty })
     let counts = NamedTimesFormat.Naming.known.map(\.patterns.count)
-    #expect(counts == [1, 1, 1, 1, 1, 1, 2, 16, 1, 4, 1, 1, 4, 1, 1, 1, 1, 1])
+    #expect(counts == [1, 1, 1, 1, 1, 1, 1, 2, 16, 1, 4, 1, 1, 4, 1, 1, 1, 1, 1])
   }
 
   @Test func batchThatIsTheFolderOfADayTellsTheDate() throws {

@@ -1,3 +1,4 @@
+import FileSystem
 import JSON
 
 /// The frames of one session that a format found in a container, before they are sorted and checked.
@@ -47,6 +48,8 @@ package struct BatchSource {
   /// The batch's file name without the suffix of an archive, such as `.tar.gz`.
   package let name: String
   package let contents: any BatchContents
+  /// The path that the user gave, for commands in messages; nil for a batch of a queue.
+  var path: String?
   /// The session of a recording that does not name its own; nil if the batch has no name.
   package var session: String?
   /// The session by the batch's name; nil if an option names the session, or the batch has no name.
@@ -54,6 +57,9 @@ package struct BatchSource {
   package var options = InputOptions()
   /// Whether a `batch.json` lists the frames, also those in folders.
   var isDescribed = false
+
+  /// The folder of the pictures as a word of a command.
+  var folderWord: String { (path ?? name).shellWord }
 
   /// The name up to its last `-`. Some recorders write a time behind that `-`.
   var nameBeforeDash: String? {

@@ -17,7 +17,7 @@ package enum ExifTimesFormat: BatchFormat {
     draft.defaultCapture = .onChange
     let top = source.contents.topNames
     let paths = top.isEmpty ? source.contents.names : top
-    let counter = RolledCounter(of: paths)
+    let numbers = (try? NameCounter(of: paths))?.places ?? [:]
     var files: [NamedTimesFormat.NamedFile] = []
     for path in paths {
       guard let exif = try exif(of: path, in: source.contents, limits) else {
@@ -25,7 +25,7 @@ package enum ExifTimesFormat: BatchFormat {
         continue
       }
       guard let text = text(of: exif),
-        case let number = NumberedFormat.number(in: path).map({ counter?.count($0) ?? $0 }),
+        case let number = numbers[path],
         let match = pattern?.match(text + (number.map { "#\($0)" } ?? ""))
       else {
         draft.refused.append(RefusedFrame(source: path, reason: "no capture time (DateTimeOriginal) in its EXIF data"))

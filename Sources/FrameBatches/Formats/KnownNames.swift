@@ -12,18 +12,26 @@ extension NamedTimesFormat {
     var isInDayFolder = false
     /// The prefix of the session's key, which the pattern's group completes; nil if the group is the session.
     var keyPrefix: String?
+    /// Whether the seconds need a fraction.
+    private var needsFraction = false
+    /// Whether the text beside the time may tell the camera or the screen. Telephones write the program on screen there.
+    private(set) var tellsSource = true
     /// Whether the patterns are ours, and not those of the user.
     private var isKnown = true
 
-    init(_ patterns: String..., suffix: String? = nil, isInDayFolder: Bool = false, keyPrefix: String? = nil) {
+    init(
+      _ patterns: String..., suffix: String? = nil, isInDayFolder: Bool = false, keyPrefix: String? = nil,
+      needsFraction: Bool = false, tellsSource: Bool = true
+    ) {
       self.patterns = patterns.compactMap { NamePattern($0) }
       (self.suffix, self.isInDayFolder, self.keyPrefix) = (suffix, isInDayFolder, keyPrefix)
+      (self.needsFraction, self.tellsSource) = (needsFraction, tellsSource)
     }
 
     init(_ patterns: [NamePattern]) { self.patterns = patterns }
 
     /// The names that a user describes.
-    init(describedBy pattern: NamePattern) { (patterns, isKnown) = ([pattern], false) }
+    init(describedBy pattern: NamePattern) { (patterns, isKnown, tellsSource) = ([pattern], false, false) }
 
     /// - Parameter batch: the name of the batch, which may be the folder that tells the day.
     func match(_ path: String, in batch: String) -> (pattern: NamePattern, match: NamePattern.Match)? {
@@ -31,7 +39,7 @@ extension NamedTimesFormat {
       if isInDayFolder, !NamedTimesFormat.isInDayFolder(path) { return nil }
       let stem = "\(batch)/\(NamedTimesFormat.stem(of: path))"
       for pattern in patterns {
-        guard let match = pattern.match(stem) else { continue }
+        guard let match = pattern.match(stem), !needsFraction || match.hasFraction else { continue }
         // Read by a 24-hour clock, an afternoon would be twelve hours off.
         if isKnown, pattern.hasHours, NameAdvice.isHalfDay(path) { continue }
         return (pattern, match)
@@ -53,6 +61,8 @@ extension NamedTimesFormat {
       // OpenRecall, with and without (older versions) the monitor.
       Naming("%s_%g", suffix: "webp", keyPrefix: "m"),
       Naming("%s", suffix: "webp"),
+      // Programs in Python: `time.time()`.
+      Naming("%s", needsFraction: true),
       // Pensieve: a session a screen.
       Naming("screenshot-%Y%m%d-%H%M%S-of-%g", suffix: "webp", keyPrefix: "m"),
       // Trajectories of OSWorld's agents.
@@ -74,7 +84,7 @@ extension NamedTimesFormat {
       // Android of several makers, and Spectacle of KDE.
       Naming(
         "Screenshot_%Y%m%d-%H%M%S[_%*][~%q]", "Screenshot_%Y%m%d_%H%M%S[_%*][~%q]",
-        "Screenshot_%Y-%m-%d-%H-%M-%S-%L[_%*]", "Screenshot_%Y-%m-%d-%H-%M-%S[_%*]"),
+        "Screenshot_%Y-%m-%d-%H-%M-%S-%L[_%*]", "Screenshot_%Y-%m-%d-%H-%M-%S[_%*]", tellsSource: false),
       // ShareX.
       Naming("[%*_]%Y-%m-%d_%H-%M-%S[_%q]"),
     ]

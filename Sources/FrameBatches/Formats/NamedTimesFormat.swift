@@ -5,9 +5,6 @@ import FileSystem
 package enum NamedTimesFormat: BatchFormat {
   package static let name = "times in names"
 
-  /// Number of names that decide the naming of a batch.
-  private static let sampleSize = 16
-
   /// Reads names with their folders. The batch itself may be the folder that tells the day.
   package static func read(_ source: BatchSource, limits: Limits) throws -> [BatchDraft]? {
     let (all, top) = (source.contents.names, source.contents.topNames)
@@ -17,27 +14,29 @@ package enum NamedTimesFormat: BatchFormat {
       let isFlat = !source.isDescribed && top.contains { naming.match($0, in: source.name) != nil }
       return try drafts(of: isFlat ? top : all, naming, source)
     }
-    if !source.isDescribed {
-      // Most batches: no known naming reads names of unix milliseconds outside of folders.
-      let sample = top.prefix(sampleSize)
-      if !sample.isEmpty, sample.allSatisfy(PlainFormat.isUnixMilliseconds) { return nil }
+    if !source.isDescribed, !top.isEmpty {
+      // Most batches.
+      if top.allSatisfy(PlainFormat.isUnixMilliseconds) { return nil }
       if let naming = naming(of: top, in: source.name) { return try drafts(of: top, naming, source) }
-      if top.contains(where: { PlainFormat.instant(ofName: $0) != nil }) { return nil }
+      if PictureNames.areMostly(top.count { PlainFormat.instant(ofName: $0) != nil }, of: top) { return nil }
     }
     return try naming(of: all, in: source.name).map { try drafts(of: all, $0, source) }
   }
 
-  /// Returns the naming of most of the first names; nil if none has any of them.
+  /// Returns the naming that reads the most names; nil if it reads less than half of the pictures, or not more than the plain form.
   private static func naming(of names: [String], in batch: String) -> Naming? {
-    let sample = names.prefix(sampleSize)
-    let counts = Naming.known.map { naming in sample.count { naming.match($0, in: batch) != nil } }
-    guard let most = counts.max(), most > 0, let index = counts.firstIndex(of: most) else { return nil }
+    let shapes = NameShapes(of: names)
+    let counts = Naming.known.map { naming in shapes.count { naming.match($0, in: batch) != nil } }
+    guard let most = counts.max(), most > names.count(where: PlainFormat.isUnixMilliseconds),
+      PictureNames.areMostly(most, of: names), let index = counts.firstIndex(of: most)
+    else { return nil }
     return Naming.known[index]
   }
 
   private static func drafts(of names: [String], _ naming: Naming, _ source: BatchSource) throws -> [BatchDraft] {
     var groups: [String?: [NamedFile]] = [:]
     var refused: [RefusedFrame] = []
+    var texts: [String: String] = [:]
     let shown = naming.patterns.first?.description ?? ""
     for path in names {
       guard let (_, match) = naming.match(path, in: source.name) else {
@@ -56,12 +55,24 @@ package enum NamedTimesFormat: BatchFormat {
         continue
       }
       groups[match.group, default: []].append(NamedFile(path: path, time: time))
+      if let text = match.text { texts[path] = text }
+    }
+    let sources = groups.values.map { files in
+      InterleavedSources(files.compactMap { file in file.time.instants.first.map { ($0, texts[file.path] ?? "") } })
+    }
+    if naming.tellsSource, let mixed = sources.first(where: { !$0.texts.isEmpty }) {
+      throw BadBatch("read", source.name, mixed.cause, advice: mixed.advice(for: naming.patterns, names, source))
     }
     var drafts = groups.sorted { ($0.key ?? "") < ($1.key ?? "") }.map { group, files in
       draft(of: files, group: group, naming, source)
     }
     if drafts.isEmpty { drafts = [BatchDraft()] }
     drafts[0].refused += refused
+    if !naming.tellsSource {
+      drafts[0].warnings += sources.filter { !$0.texts.isEmpty }.map {
+        "\($0.cause), and become one film; \($0.advice(for: naming.patterns, names, source))"
+      }
+    }
     return drafts
   }
 

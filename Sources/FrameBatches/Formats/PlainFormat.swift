@@ -6,7 +6,7 @@ package enum PlainFormat: BatchFormat {
 
   package static func read(_ source: BatchSource, limits: Limits) throws -> [BatchDraft]? {
     let draft = draft(of: source.contents.topNames)
-    return draft.frames.isEmpty ? nil : [draft]
+    return PictureNames.areMostly(draft.frames.count, of: source.contents.topNames) ? [draft] : nil
   }
 
   package static func draft(of names: [String]) -> BatchDraft {
@@ -28,7 +28,7 @@ package enum PlainFormat: BatchFormat {
 
   /// Whether a name is only unix milliseconds, or a smaller unit. Seconds have fewer digits.
   package static func isUnixMilliseconds(_ name: String) -> Bool {
-    instant(ofName: name) != nil && name.utf8.prefix { (48...57).contains($0) }.count >= 12
+    name.utf8.prefix { (48...57).contains($0) }.count >= 12 && instant(ofName: name) != nil
   }
 
   /// The capture time in a file's name, `<unix ms>` or `<unix ms>.<suffix>`, in milliseconds; nil for any other name. A number of 16

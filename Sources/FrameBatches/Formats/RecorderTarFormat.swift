@@ -20,7 +20,7 @@ package enum RecorderTarFormat: BatchFormat {
           RefusedFrame(source: base, reason: "the name is not <start ms>_1_<ms>.jpeg", kind: .otherName))
       }
     }
-    guard !draft.frames.isEmpty else { return nil }
+    guard PictureNames.areMostly(draft.frames.count, of: names) else { return nil }
     draft.session = source.nameBeforeDash
     return [draft]
   }

@@ -7,6 +7,6 @@ package enum RejourneySpillFormat: BatchFormat {
     let frames = source.contents.names.filter { $0.hasPrefix("frames/") }
     guard source.contents.topNames.allSatisfy({ PlainFormat.instant(ofName: $0) == nil }) else { return nil }
     let draft = PlainFormat.draft(of: frames)
-    return draft.frames.isEmpty ? nil : [draft]
+    return PictureNames.areMostly(draft.frames.count, of: source.contents.names) ? [draft] : nil
   }
 }

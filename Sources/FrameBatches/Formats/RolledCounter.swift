@@ -1,5 +1,3 @@
-import FileSystem
-
 /// The counter of a camera that goes on at 0001 after 9999.
 struct RolledCounter {
   /// The first number after the largest gap, which comes before all lower ones.
@@ -12,29 +10,26 @@ struct RolledCounter {
   /// Numbers that may be missing where the counter rolled over: deleted pictures.
   private static let mostMissing: Int64 = 100
 
-  /// - Parameter paths: of numbered files.
-  /// - Returns: nil unless all numbers have as many digits, reach from the first to the last that a counter has, and leave out more than
-  ///   half of them.
-  init?(of paths: [String]) {
-    let digits = paths.compactMap { path in NumberedFormat.digits(in: path).map { (path: path, text: $0) } }
-    guard let width = digits.first?.text.utf8.count, (3...9).contains(width),
-      digits.allSatisfy({ $0.text.utf8.count == width })
-    else { return nil }
-    let numbered = digits.compactMap { file in Int64(file.text).map { (number: $0, path: file.path) } }
-    let sorted = numbered.sorted { $0.number < $1.number }
-    guard let lowest = sorted.first, let highest = sorted.last else { return nil }
+  /// - Parameters:
+  ///   - numbers: of the files.
+  ///   - digits: of each number.
+  ///   - names: of the files.
+  /// - Returns: nil unless the numbers reach from the first to the last that a counter has, and leave out more than half of them.
+  init?(of numbers: [Int64], digits: Int, _ names: [String]) {
+    guard (3...9).contains(digits) else { return nil }
+    let order = numbers.indices.sorted { numbers[$0] < numbers[$1] }
+    guard let lowest = order.first, let highest = order.last else { return nil }
+    let end = (0..<digits).reduce(1 as Int64) { product, _ in product * 10 }
     // Many cameras have no picture 0.
-    let last = String(repeating: "9", count: width)
-    guard let end = Int64(last) else { return nil }
-    period = lowest.number == 0 ? end + 1 : end
-    let gaps = zip(sorted, sorted.dropFirst())
-    guard let (before, behind) = gaps.max(by: { $0.1.number - $0.0.number < $1.1.number - $1.0.number }),
-      behind.number - before.number > period / 2, lowest.number + period - highest.number <= Self.mostMissing
+    period = numbers[lowest] == 0 ? end : end - 1
+    guard numbers[lowest] + period - numbers[highest] <= Self.mostMissing,
+      let (before, behind) = zip(order, order.dropFirst()).max(by: {
+        numbers[$0.1] - numbers[$0.0] < numbers[$1.1] - numbers[$1.0]
+      }), numbers[behind] - numbers[before] > period / 2
     else { return nil }
-    first = behind.number
+    first = numbers[behind]
     warning =
-      "the numbers of the pictures go on at their beginning: \(lastComponent(of: lowest.path)) comes after "
-      + lastComponent(of: highest.path)
+      "the numbers of the pictures go on at their beginning: \(names[lowest]) comes after \(names[highest])"
   }
 
   /// Returns a number of a counter that never rolls over.

@@ -11,10 +11,13 @@ package enum SentryCocoaFormat: BatchFormat {
   private static let referenceDate = 978_307_200.0
   private static let sideFiles = ["replay.current", "replay.last"]
   private static let junk = ["crashInfo"]
+  /// Seconds of a recording: from 2015, before there was one, to 2032-09-09. Ten digits are unix seconds, and small numbers no time.
+  private static let possible = 441_763_200.0..<1e9
 
   package static func read(_ source: BatchSource, limits: Limits) throws -> [BatchDraft]? {
     let contents = source.contents
-    guard contents.names.contains(where: { instant(ofName: $0) != nil }) else { return nil }
+    let count = contents.names.count { instant(ofName: $0) != nil }
+    guard PictureNames.areMostly(count, of: contents.names) else { return nil }
     let replays = try sideFiles.compactMap { try replay(in: $0, of: source) }
     let folders = Set(contents.names.filter { instant(ofName: $0) != nil }.map(folder))
     let others = contents.names.filter { !folders.contains(Self.folder($0)) && !isSideFile(lastComponent(of: $0)) }
@@ -53,7 +56,7 @@ package enum SentryCocoaFormat: BatchFormat {
     guard base.hasSuffix(".png") else { return nil }
     let stem = base.dropLast(4)
     guard stem.contains("."), stem.utf8.allSatisfy({ $0 == UInt8(ascii: ".") || (48...57).contains($0) }),
-      let seconds = Double(stem), seconds < 1e11
+      let seconds = Double(stem), possible.contains(seconds)
     else { return nil }
     return Int64(((seconds + referenceDate) * 1_000).rounded())
   }

@@ -8,8 +8,9 @@ package enum FrameTimes: Sendable, Equatable {
   case modified
   /// The capture times that cameras write into the files.
   case exif
-  /// The last number in each name. The frame with the lowest number is captured at `startMs`, in unix milliseconds.
-  case numbers(startMs: Int64, CaptureRate)
+  /// The counter in the names: the one of the pattern, else the one that ``NameCounter`` finds. The frame with the lowest number is
+  /// captured at `startMs`, in unix milliseconds.
+  case numbers(startMs: Int64, CaptureRate, NamePattern?)
 }
 
 /// A steady rate of captures.
@@ -63,7 +64,7 @@ extension InputOptions {
   package mutating func setTimes(
     nameTime: String?, times: String?, start: String?, fps: String?, timeZone: String?
   ) throws(InvalidOption) {
-    guard [nameTime, times, start].count(where: { $0 != nil }) <= 1 else {
+    guard times == nil || nameTime == nil && start == nil else {
       throw InvalidOption(nameTime != nil ? .nameTime : .times, "capture times come from one source only")
     }
     if let timeZone {
@@ -75,10 +76,17 @@ extension InputOptions {
       }
       self.timeZone = zone
     }
+    var pattern: NamePattern?
     if let nameTime {
-      guard let pattern = NamePattern(nameTime) else {
+      pattern = NamePattern(ofName: nameTime)
+      guard let pattern else {
         throw InvalidOption(
           .nameTime, "'\(nameTime.shortened(to: 80))' is no pattern of one capture time; \(NamePattern.rule)")
+      }
+      guard pattern.hasTime || start != nil else {
+        throw InvalidOption(
+          .nameTime,
+          "'\(nameTime.shortened(to: 80))' tells numbers and no time; give the rate of the numbers with --fps")
       }
       self.times = .names(pattern)
     }
@@ -111,7 +119,7 @@ extension InputOptions {
     guard
       let rate = fps.flatMap(CaptureRate.init(framesPerSecond:)) ?? intervalMs.flatMap(CaptureRate.init(intervalMs:))
     else { throw InvalidOption(fps == nil ? .interval : .fps, "is not between one frame an hour and 1000 a second") }
-    self.times = .numbers(startMs: startMs, rate)
+    self.times = .numbers(startMs: startMs, rate, pattern)
   }
 }
 

@@ -60,10 +60,15 @@ package struct NamePattern: Sendable, Equatable, CustomStringConvertible {
     var seconds: ArraySlice<UInt8>?
     var zone: ArraySlice<UInt8>?
     var group: String?
+    /// The text that is in no other field, joined; nil without any.
+    var text: String?
     /// Whether the pattern has a sequence, perhaps an optional one.
     fileprivate(set) var isNumbered = false
 
     func number(_ part: Part) -> Int64? { digits[part].flatMap { Int64(String(decoding: $0, as: UTF8.self)) } }
+
+    /// Whether it has unix seconds with a fraction.
+    var hasFraction: Bool { seconds?.contains(UInt8(ascii: ".")) ?? false }
 
     /// Whether it is a local time without its zone.
     var needsZone: Bool { zone == nil && digits[.second] != nil }
@@ -98,14 +103,19 @@ package struct NamePattern: Sendable, Equatable, CustomStringConvertible {
 
   /// - Returns: nil for a pattern with an unknown field, without a time, or with a time that could be read in two ways.
   package init?(_ text: String) {
-    guard let alternatives = NamePatternParser.alternatives(of: text), alternatives.allSatisfy(Self.isUsable) else {
-      return nil
-    }
+    guard let alternatives = NamePatternParser.alternatives(of: text), alternatives.allSatisfy(Self.isUsable),
+      Set(alternatives.map(Self.hasTime)).count == 1
+    else { return nil }
     description = text
     self.alternatives = alternatives
   }
 
-  /// Whether fields tell one time, in one way.
+  /// - Parameter text: a pattern of names with or without the suffix of pictures.
+  init?(ofName text: String) {
+    self.init(PictureNames.isPicture(text) ? String(text[..<(text.lastIndex(of: ".") ?? text.endIndex)]) : text)
+  }
+
+  /// Whether fields tell one time, or only one number, in one way.
   private static func isUsable(_ fields: [Field]) -> Bool {
     // A field that occurs twice could have two values.
     let named = fields.compactMap { if case .digits(let part, _) = $0 { part } else { nil } }
@@ -120,9 +130,23 @@ package struct NamePattern: Sendable, Equatable, CustomStringConvertible {
     guard has(.halfDayHour) == hasHalfDay, !(has(.hour) && hasHalfDay) else { return false }
     let date: [Part] = [.year, .month, .day, hasHalfDay ? .halfDayHour : .hour, .minute, .second]
     let times = [fields.contains(.seconds), has(.unix), date.allSatisfy(has)]
-    guard times.count(where: { $0 }) == 1 else { return false }
     // Refuse an incomplete date.
-    return times[2] || !(date + [.fraction]).contains(where: has) && !fields.contains(.zone)
+    guard times[2] || !date.contains(where: has) && !fields.contains(.zone) else { return false }
+    guard times[0] || times[2] || !has(.fraction) else { return false }
+    return times.count { $0 } == 1 || !times.contains(true) && has(.sequence)
+  }
+
+  /// Whether names contain a time; else they contain a number only.
+  var hasTime: Bool { Self.hasTime(alternatives[0]) }
+
+  private static func hasTime(_ fields: [Field]) -> Bool {
+    fields.contains { field in
+      switch field {
+      case .seconds: true
+      case .digits(let part, _): part != .sequence
+      default: false
+      }
+    }
   }
 
   /// Whether names contain a local time without its zone.

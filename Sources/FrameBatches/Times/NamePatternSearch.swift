@@ -78,7 +78,10 @@ struct NamePatternSearch {
 
   private mutating func take(_ field: NamePattern.Field, _ text: ArraySlice<UInt8>) {
     switch field {
-    case .literal, .space, .anything: break
+    case .literal, .space: break
+    case .anything:
+      // Fields are taken from the last to the first.
+      if !text.isEmpty { match.text = String(decoding: text, as: UTF8.self) + (match.text.map { "*" + $0 } ?? "") }
     case .digits(let part, _): match.digits[part] = text
     case .halfDay: match.isAfternoon = HalfDay.isAfternoon(text)
     case .seconds: match.seconds = text

@@ -22,8 +22,9 @@ struct NamedTime {
     if let seconds = match.seconds {
       let parts = seconds.split(separator: UInt8(ascii: "."))
       guard let whole = Int64(String(decoding: parts[0], as: UTF8.self)) else { return nil }
-      instants = [whole * 1_000 + (parts.count == 2 ? Self.milliseconds(parts[1]) : 0)]
-      (isWholeSecond, offsets) = (parts.count == 1, [])
+      let fraction = parts.count == 2 ? parts[1] : match.digits[.fraction]
+      instants = [whole * 1_000 + (fraction.map(Self.milliseconds) ?? 0)]
+      (isWholeSecond, offsets) = (fraction == nil, [])
       return
     }
     guard let year = match.number(.year), let month = match.number(.month), let day = match.number(.day),

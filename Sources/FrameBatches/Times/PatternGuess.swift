@@ -147,9 +147,14 @@ struct PatternGuess {
       if !read.isEmpty { tails.append(read + rest) }
     }
     tails.append(tail)
-    if let end = tail.lastIndex(where: isDigit) {
-      let start = tail[...end].lastIndex { !isDigit($0) }.map { tail.index(after: $0) } ?? tail.startIndex
-      tails.append(tail[..<start] + "%q" + tail[tail.index(after: end)...])
+    // One of the numbers behind the time may order the pictures of a second, or be its fraction.
+    let runs: [Substring] = tail.split { !isDigit($0) }
+    for run in runs { tails.append(tail[..<run.startIndex] + "%q" + tail[run.endIndex...]) }
+    if let run = runs.first {
+      let before = tail[..<run.startIndex]
+      // Some programs number only the second picture of a time, and those behind it.
+      if runs.count == 1, !before.isEmpty { tails.append("[\(before)%q\(tail[run.endIndex...])]") }
+      tails.append("\(before)%q%*")
     }
     return tails + ["%*"]
   }
@@ -162,7 +167,7 @@ struct PatternGuess {
       let fits = zip(text, shape).allSatisfy { $1 == "d" ? ("0"..."9").contains($0) : $0 == $1 }
       return fits && text.dropFirst(shape.count).first.map { !$0.isLetter && !$0.isNumber } ?? true
     }
-    return ["Z", "+dd:dd", "-dd:dd", "+dddd", "-0d00", "-1d00"].first(where: matches)?.count
+    return ["Z", "+dd:dd", "-dd:dd", "+dddd", "+dd", "-0d00", "-1d00"].first(where: matches)?.count
   }
 
   /// Returns the pattern of a text. Any space is a space that a person can type.

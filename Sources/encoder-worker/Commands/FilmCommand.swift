@@ -76,7 +76,9 @@ struct FilmCommand: ReportingCommand {
   private func input() throws -> InputOptions {
     // A pattern tells the sessions of inputs, and a film shows one.
     let session = try capture.names.pattern() == nil ? Self.session : nil
-    return try capture.options(session: session, start: start ?? assumedStart.map { "\($0)" }, fps: fps)
+    var options = try capture.options(session: session, start: start ?? assumedStart.map { "\($0)" }, fps: fps)
+    options.isFilm = true
+    return options
   }
 
   func execute() throws {
