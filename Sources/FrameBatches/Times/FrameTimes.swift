@@ -69,16 +69,12 @@ extension InputOptions {
     if let timeZone {
       var zone: ZoneRules?
       do { zone = try ZoneRules(named: timeZone) } catch { throw InvalidOption(.timeZone, "\(error)") }
-      guard let zone else {
-        throw InvalidOption(
-          .timeZone, "no time zone '\(timeZone.shortened(to: 64))'; write UTC, +01:00, or a name like Europe/Berlin")
-      }
+      guard let zone else { throw InvalidOption(.timeZone, ZoneRules.fault(of: timeZone)) }
       self.timeZone = zone
     }
     if let nameTime {
       guard let pattern = NamePattern(nameTime) else {
-        throw InvalidOption(
-          .nameTime, "'\(nameTime.shortened(to: 80))' is no pattern of one capture time; \(NamePattern.rule)")
+        throw InvalidOption(.nameTime, NamePattern.fault(of: nameTime))
       }
       self.times = .names(pattern)
     }

@@ -4,8 +4,10 @@ struct NamedTime {
   let instants: [Int64]
   /// Orders frames; nil in a pattern without a sequence.
   let sequence: Int64?
-  /// Whether the name contains no fraction of the second.
+  /// Whether the name contains no fraction of the second, and perhaps no second.
   let isWholeSecond: Bool
+  /// The time that frames without a fraction are spread over, in milliseconds: a second, or a minute.
+  private(set) var spanMs: Int64 = 1_000
   /// The offsets from UTC of ``instants``, as `--time-zone` takes them; empty for a time that is not local.
   let offsets: [String]
   /// Whether the system's rules of the zone end before the time.
@@ -26,9 +28,7 @@ struct NamedTime {
       (isWholeSecond, offsets) = (parts.count == 1, [])
       return
     }
-    guard let year = match.number(.year), let month = match.number(.month), let day = match.number(.day),
-      let hour = match.hour, let minute = match.number(.minute), let second = match.number(.second),
-      let time = CivilTime(year: year, month: month, day: day, hour: hour, minute: minute, second: second),
+    guard let time = match.civilTime,
       let zone = match.zone.map({ ZoneRules(offset: String(decoding: $0, as: UTF8.self)) }) ?? zone
     else { return nil }
     let fraction = match.digits[.fraction]
@@ -37,6 +37,7 @@ struct NamedTime {
     offsets = seconds.map { Self.offset(time.seconds - $0) }
     instants = seconds.map { $0 * 1_000 + (fraction.map(Self.milliseconds) ?? 0) }
     isWholeSecond = fraction == nil
+    if match.digits[.second] == nil { spanMs = 60_000 }
   }
 
   /// `+01:00` for 3 600 seconds.
