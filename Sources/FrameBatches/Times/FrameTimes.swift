@@ -8,6 +8,8 @@ package enum FrameTimes: Sendable, Equatable {
   case modified
   /// The capture times that cameras write into the files.
   case exif
+  /// A list. The first picture of a list of durations is captured at `startMs`.
+  case list(TimeList, startMs: Int64?)
   /// The last number in each name. The frame with the lowest number is captured at `startMs`, in unix milliseconds.
   case numbers(startMs: Int64, CaptureRate)
 }
@@ -55,15 +57,18 @@ extension InputOptions {
   ///
   /// - Parameters:
   ///   - nameTime: a ``NamePattern``.
-  ///   - times: `mtime` or `exif`.
-  ///   - start: the capture of the lowest number, in unix milliseconds or ISO 8601.
+  ///   - times: `mtime`, `exif`, or a list.
+  ///   - start: the capture of the lowest number, or of the first picture in a list of durations, in unix milliseconds or ISO 8601.
   ///   - fps: frames per second; without it, `intervalMs` is the time between numbers.
   ///   - timeZone: the zone of local times.
+  ///   - list: reads a list that `times` names; returns nil if there is none of this name.
   /// - Throws: ``InvalidOption``.
   package mutating func setTimes(
-    nameTime: String?, times: String?, start: String?, fps: String?, timeZone: String?
+    nameTime: String?, times: String?, start: String?, fps: String?, timeZone: String?,
+    list: (String, ZoneRules?) throws(InvalidOption) -> TimeList? = { _, _ throws(InvalidOption) in nil }
   ) throws(InvalidOption) {
-    guard [nameTime, times, start].count(where: { $0 != nil }) <= 1 else {
+    let isList = times.map { !["mtime", "exif"].contains($0) } ?? false
+    guard [nameTime, times, isList ? nil : start].count(where: { $0 != nil }) <= 1 else {
       throw InvalidOption(nameTime != nil ? .nameTime : .times, "capture times come from one source only")
     }
     if let timeZone {
@@ -82,22 +87,27 @@ extension InputOptions {
       switch times {
       case "mtime": self.times = .modified
       case "exif": self.times = .exif
-      default: throw InvalidOption(.times, "'\(times.shortened(to: 40))' is neither mtime nor exif")
+      default:
+        guard let list = try list(times, self.timeZone) else {
+          throw InvalidOption(.times, "'\(times.shortened(to: 255))' is neither mtime nor exif, nor a list of times")
+        }
+        guard list.isRelative == (start != nil), fps == nil else {
+          throw InvalidOption(
+            fps != nil ? .fps : .start,
+            fps != nil || start != nil
+              ? "\(list.name) tells the times"
+              : "\(list.name) tells durations: give the first capture, for example "
+                + "2026-01-08T08:05:12Z")
+        }
+        self.times = .list(list, startMs: try start.map { start throws(InvalidOption) in try Self.instant(start) })
+        return
       }
     }
     guard let start else {
       if fps != nil { throw InvalidOption(.fps, "needs a start") }
       return
     }
-    guard let startMs = Int64(start) ?? ISOTime.instant(in: start) else {
-      let shown = start.shortened(to: 40)
-      let isLocal = ISOTime.instant(in: shown + "Z") != nil
-      throw InvalidOption(
-        .start,
-        isLocal
-          ? "'\(shown)' is a time without its zone; add it: \(shown)Z for UTC, or \(shown)+01:00"
-          : "'\(shown)' is no instant; write unix milliseconds or 2026-01-08T08:05:12.340Z")
-    }
+    let startMs = try Self.instant(start)
     guard fps == nil || intervalMs == nil else {
       throw InvalidOption(.fps, "frames per second or an interval, not both")
     }
@@ -108,6 +118,17 @@ extension InputOptions {
       let rate = fps.flatMap(CaptureRate.init(framesPerSecond:)) ?? intervalMs.flatMap(CaptureRate.init(intervalMs:))
     else { throw InvalidOption(fps == nil ? .interval : .fps, "is not between one frame an hour and 1000 a second") }
     self.times = .numbers(startMs: startMs, rate)
+  }
+
+  private static func instant(_ start: String) throws(InvalidOption) -> Int64 {
+    if let startMs = Int64(start) ?? ISOTime.instant(in: start) { return startMs }
+    let shown = start.shortened(to: 40)
+    let isLocal = ISOTime.instant(in: shown + "Z") != nil
+    throw InvalidOption(
+      .start,
+      isLocal
+        ? "'\(shown)' is a time without its zone; add it: \(shown)Z for UTC, or \(shown)+01:00"
+        : "'\(shown)' is no instant; write unix milliseconds or 2026-01-08T08:05:12.340Z")
   }
 }
 

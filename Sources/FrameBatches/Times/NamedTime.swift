@@ -1,9 +1,9 @@
 /// The capture time in a file's name.
-struct NamedTime {
+struct NamedTime: Sendable, Equatable {
   /// The instants in unix milliseconds, in order: none if clocks never showed the time, two if they showed it twice.
   let instants: [Int64]
   /// Orders frames; nil in a pattern without a sequence.
-  let sequence: Int64?
+  var sequence: Int64?
   /// Whether the name contains no fraction of the second, and perhaps no second.
   let isWholeSecond: Bool
   /// The time that frames without a fraction are spread over, in milliseconds: a second, or a minute.
@@ -12,6 +12,14 @@ struct NamedTime {
   let offsets: [String]
   /// Whether the system's rules of the zone end before the time.
   private(set) var isAfterRules = false
+
+  /// - Parameters:
+  ///   - instant: in unix milliseconds.
+  ///   - isWholeSecond: whether nothing is known of its fraction.
+  init(exact instant: Int64, isWholeSecond: Bool = false) {
+    (instants, offsets) = ([instant], [])
+    self.isWholeSecond = isWholeSecond
+  }
 
   /// - Parameter zone: the zone of a local time.
   /// - Returns: nil for a name without a time that exists on a calendar.
