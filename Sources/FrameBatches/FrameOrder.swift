@@ -30,7 +30,8 @@ struct FrameOrder {
     }
     if refused.isMany(of: all.count), let first = refused.first {
       warnings.append(
-        "\(refused.count) of \(all.count) frames have times that cannot be used; the first is \(first.source): \(first.reason)")
+        "\(refused.count) of \(all.count) frames have times that cannot be used; the first is \(first.source): "
+          + first.reason)
     }
     var kept = withoutJumps(sorted, isListed: draft.isListed, limits: limits)
     warnOfDoubtfulTimes(kept, limits)
@@ -51,9 +52,12 @@ struct FrameOrder {
   private mutating func withoutJumps(_ frames: [Placed], isListed: Bool, limits: Limits) -> [Placed] {
     guard let first = frames.first, let last = frames.last, last.frame.timeMs - first.frame.timeMs > limits.pauseMs
     else { return frames }
-    var kept = refusing(Self.groups(frames, apartBy: limits.jumpMs), limits.jumpMs) { _, _ in true }
+    var kept = refusing(Self.groups(frames, apartBy: limits.jumpMs), limits.jumpMs, Self.remedy) { _, _ in true }
     guard isListed else { return kept }
-    kept = refusing(Self.groups(kept, apartBy: limits.pauseMs), limits.pauseMs) { group, most in
+    let correction = { (_: [ArraySlice<Placed>]) in
+      "they are listed between frames of another time: correct their times"
+    }
+    kept = refusing(Self.groups(kept, apartBy: limits.pauseMs), limits.pauseMs, correction) { group, most in
       let places = most.map(\.place)
       let range = (places.min() ?? 0)...(places.max() ?? 0)
       return group.allSatisfy { range.contains($0.place) }
@@ -61,12 +65,13 @@ struct FrameOrder {
     return kept
   }
 
-  /// The largest number of frames that a wrong clock may have given a time: these, or a tenth of the batch.
+  /// The largest number of frames that a wrong clock may have given a time: these, or a tenth of the batch, and not half of it.
   private static let fewFrames = 3
 
   /// Refuses the groups that satisfy a predicate, with the largest group as its second argument, unless they are many frames.
   private mutating func refusing(
-    _ groups: [ArraySlice<Placed>], _ distanceMs: Int64, _ isWrong: (ArraySlice<Placed>, ArraySlice<Placed>) -> Bool
+    _ groups: [ArraySlice<Placed>], _ distanceMs: Int64, _ remedy: ([ArraySlice<Placed>]) -> String,
+    _ isWrong: (ArraySlice<Placed>, ArraySlice<Placed>) -> Bool
   ) -> [Placed] {
     let total = groups.reduce(0) { $0 + $1.count }
     // Of several largest groups, keep the first.
@@ -74,7 +79,7 @@ struct FrameOrder {
       let most = groups.max(by: { ($0.count, -$0.startIndex) < ($1.count, -$1.startIndex) }),
       case let wrong = groups.filter({ $0.startIndex != most.startIndex && isWrong($0, most) }),
       case let count = wrong.reduce(0, { $0 + $1.count }), count > 0,
-      count <= max(Self.fewFrames, total / 10), 3 * count < total
+      count <= max(Self.fewFrames, total / 10), 2 * count < total
     else { return Array(groups.joined()) }
     let starts = Set(wrong.map(\.startIndex))
     refused += wrong.joined().map {
@@ -82,13 +87,18 @@ struct FrameOrder {
         source: $0.frame.source,
         reason: "instant \($0.frame.timeMs) is more than \(distanceMs) ms from the others: a clock that jumped")
     }
-    let longestMs = zip(groups, groups.dropFirst()).map { $1[$1.startIndex].frame.timeMs - $0[$0.endIndex - 1].frame.timeMs }
-      .max() ?? 0
     warnings.append(
       "\(count) of \(total) frames are refused, because they are more than \(Self.days(distanceMs)) from the others: a clock "
-        + "that jumped; the first is \(wrong[0][wrong[0].startIndex].frame.source); if the pause is real, "
-        + "--max-jump \(longestMs) keeps them")
+        + "that jumped; the first is \(wrong[0][wrong[0].startIndex].frame.source); \(remedy(groups))")
     return Array(groups.filter { !starts.contains($0.startIndex) }.joined())
+  }
+
+  /// Returns the option that keeps all groups.
+  private static func remedy(_ groups: [ArraySlice<Placed>]) -> String {
+    let pauses = zip(groups, groups.dropFirst()).map {
+      $1[$1.startIndex].frame.timeMs - $0[$0.endIndex - 1].frame.timeMs
+    }
+    return "if the pause is real, --max-jump \(pauses.max() ?? 0) keeps them"
   }
 
   /// Returns runs of frames with no distance above a limit.
@@ -113,16 +123,17 @@ struct FrameOrder {
     if last.timeMs >= plausible.upperBound, last.timeMs < limits.instants.upperBound {
       let ahead = frames.count { $0.frame.timeMs >= plausible.upperBound }
       warnings.append(
-        "\(ahead) of \(frames.count) frames have times more than a day ahead of this machine's clock; the last is \(last.source), on "
-          + "\(CivilTime.date(ofDay: last.timeMs.flooredDivision(by: 86_400_000))): check the recorder's clock, and that the right digits are read")
+        "\(ahead) of \(frames.count) frames have times more than a day ahead of this machine's clock; the last is "
+          + "\(last.source), on \(CivilTime.date(ofDay: last.timeMs.flooredDivision(by: 86_400_000))): check the "
+          + "recorder's clock, and that the right digits are read")
     }
     guard last.timeMs - first.timeMs > Self.longPauseMs else { return }
     let pauses = zip(frames, frames.dropFirst()).map { (ms: $1.frame.timeMs - $0.frame.timeMs, before: $1.frame) }
       .filter { $0.ms > Self.longPauseMs }
     guard let longest = pauses.max(by: { $0.ms < $1.ms }) else { return }
     warnings.append(
-      "\(count(pauses.count, "pause")) of more than \(Self.days(Self.longPauseMs)) between frames, the longest of \(Self.days(longest.ms)) before "
-        + "\(longest.before.source): taken as a pause, not as a jump of the clock")
+      "\(count(pauses.count, "pause")) of more than \(Self.days(Self.longPauseMs)) between frames, the longest of "
+        + "\(Self.days(longest.ms)) before \(longest.before.source): taken as a pause, not as a jump of the clock")
   }
 
   /// `7 days`; less than one day in milliseconds.

@@ -61,7 +61,8 @@ package enum ListedTimesFormat: BatchFormat {
         let list = try? TimeList(bytes, at: .batch(name), zone: .utc)
       else { continue }
       let found = Set(names(of: list, in: contents).found.compactMap { $0 })
-      guard !found.isEmpty, 2 * found.count >= pictures else { continue }
+      // Small numbers in a table may be anything.
+      guard !found.isEmpty, 2 * found.count >= pictures, !list.isRelative || list.endMs != nil else { continue }
       let isLocal = (try? TimeList(bytes, at: .batch(name), zone: nil)) == nil
       let place =
         contents.path(of: name).map { "--times \($0.shellWord)" } ?? "unpack it, and give --times \(name.shellWord)"

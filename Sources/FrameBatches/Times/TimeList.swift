@@ -84,7 +84,7 @@ package struct TimeList: Sendable, Equatable {
         (entries, faults, endMs, isRelative) = (list.entries, list.faults, list.endMs, true)
       } else {
         let table = try TimeTable(lines, zone: zone)
-        (entries, faults, endMs, isRelative) = (table.entries, table.faults, nil, false)
+        (entries, faults, endMs, isRelative) = (table.entries, table.faults, nil, table.isRelative)
       }
     } catch {
       throw bad(error.cause)

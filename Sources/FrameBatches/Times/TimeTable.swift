@@ -23,15 +23,51 @@ struct TimeTable {
   /// Cells of a line at most.
   private static let mostCells = 64
 
+  /// Whether the times are seconds from the beginning.
+  let isRelative: Bool
+
   /// - Parameter zone: that of local times; nil if the user states none.
   init(_ lines: [TimeListLine], zone: ZoneRules?) throws(TimeListError) {
     var reader = TimeReader(zone: zone)
-    let sample = lines.prefix(Self.sampleSize)
+    var layout = Self.layout(of: lines.prefix(Self.sampleSize), &reader)
+    isRelative = layout == nil
+    if isRelative {
+      reader = TimeReader(zone: nil, isRelative: true)
+      layout = Self.layout(of: lines.prefix(Self.sampleSize), &reader)
+    }
+    guard let (form, columns) = layout else { throw Self.fault(of: lines) }
+    // The other columns do not matter any more.
+    reader = TimeReader(zone: zone, isRelative: isRelative)
+    for (index, line) in lines.enumerated() {
+      let cells = Self.cells(of: line.text, form)
+      guard max(columns.file, columns.time) < cells.count, let time = reader.time(in: cells[columns.time]) else {
+        let isHeader = index == 0 && !cells.contains(where: NameAdvice.isPicture)
+        if !isHeader {
+          faults.append(TimeList.Fault(line: line.number, reason: "no time in '\(line.text.prefix(80))'"))
+        }
+        continue
+      }
+      entries.append(TimeList.Entry(line: line.number, file: cells[columns.file], time: time))
+    }
+    // Whole numbers may be milliseconds or numbers of pictures.
+    if isRelative && !reader.hasFractions { throw Self.fault(of: lines) }
+    if reader.lacksZone {
+      throw TimeListError(
+        cause:
+          "it tells local time, not its zone; say where it was captured with --time-zone, for example --time-zone Europe/Berlin"
+      )
+    }
+  }
+
+  /// Returns the form and the columns with which the most lines have a name and a time; nil if none has both.
+  private static func layout(
+    of lines: ArraySlice<TimeListLine>, _ reader: inout TimeReader
+  ) -> (Form, Columns)? {
     var best: (form: Form, columns: Columns, lines: Int)?
     for form in Form.allCases {
       var counts: [Columns: Int] = [:]
-      for line in sample {
-        let cells = Self.cells(of: line.text, form)
+      for line in lines {
+        let cells = cells(of: line.text, form)
         guard let file = cells.firstIndex(where: NameAdvice.isPicture) else { continue }
         for time in cells.indices where time != file && reader.time(in: cells[time]) != nil {
           counts[Columns(file: file, time: time), default: 0] += 1
@@ -41,26 +77,7 @@ struct TimeTable {
       let most = counts.max { ($0.value, $1.key.time) < ($1.value, $0.key.time) }
       if let most, most.value > best?.lines ?? 0 { best = (form, most.key, most.value) }
     }
-    guard let best else { throw Self.fault(of: lines) }
-    for (index, line) in lines.enumerated() {
-      let cells = Self.cells(of: line.text, best.form)
-      guard max(best.columns.file, best.columns.time) < cells.count,
-        let time = reader.time(in: cells[best.columns.time])
-      else {
-        let isHeader = index == 0 && !cells.contains(where: NameAdvice.isPicture)
-        if !isHeader {
-          faults.append(TimeList.Fault(line: line.number, reason: "no time in '\(line.text.prefix(80))'"))
-        }
-        continue
-      }
-      entries.append(TimeList.Entry(line: line.number, file: cells[best.columns.file], time: time))
-    }
-    if reader.lacksZone {
-      throw TimeListError(
-        cause:
-          "it tells local time, not its zone; say where it was captured with --time-zone, for example --time-zone Europe/Berlin"
-      )
-    }
+    return best.map { ($0.form, $0.columns) }
   }
 
   private static func fault(of lines: [TimeListLine]) -> TimeListError {
@@ -115,12 +132,20 @@ struct TimeTable {
 /// Reads times of several forms. The form that was found last is tried first.
 private struct TimeReader {
   private let zone: ZoneRules?
+  /// Whether times are seconds from the beginning.
+  private let isRelative: Bool
   private var patterns: [NamePattern]
   /// Whether a local time was found, and no zone is known.
   private(set) var lacksZone = false
 
-  init(zone: ZoneRules?) {
-    self.zone = zone
+  /// Whether such seconds have decimals.
+  private(set) var hasFractions = false
+
+  /// The longest recording: three years, in milliseconds.
+  private static let longestMs: Int64 = 100_000_000_000
+
+  init(zone: ZoneRules?, isRelative: Bool = false) {
+    (self.zone, self.isRelative) = (zone, isRelative)
     let dates = ["%Y-%m-%d", "%Y/%m/%d", "%Y:%m:%d"]
     patterns =
       ISOTime.patterns
@@ -130,6 +155,11 @@ private struct TimeReader {
 
   mutating func time(in text: String) -> NamedTime? {
     guard let first = text.utf8.first, (48...57).contains(first), text.utf8.count <= 64 else { return nil }
+    guard !isRelative else {
+      guard let number = Decimal(text), let ms = number.scaled(by: 3), ms < Self.longestMs else { return nil }
+      hasFractions = hasFractions || number.hasFraction
+      return NamedTime(exact: ms)
+    }
     if let number = Decimal(text) { if let time = Self.unixTime(number) { return time } }
     for (index, pattern) in patterns.enumerated() {
       guard let match = pattern.match(text) else { continue }
