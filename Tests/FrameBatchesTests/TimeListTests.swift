@@ -211,6 +211,9 @@ import Testing
     let inside = try BatchSessions(reading: native("./in.txt"), options: options()).readers[0].batch
     #expect(inside.frames.map { $0.timeMs - Self.start } == Self.offsets && inside.endMs - Self.start == 7_840)
     #expect(inside.refused == [])
+    let late = try batch(names, json: #"{"version":1,"times":"in.txt","start":9223372036854775807}"#)
+    try scratch.file(lastComponent(of: late) + "/in.txt", Array(Self.concat.utf8))
+    #expect(throws: BadBatch.self) { try read(late, options()) }
     let outside = try scratch.file("out.txt", Array(Self.concat.utf8))
     for list in ["../out.txt", outside, "none.txt", "img1.png", "."] {
       #expect(throws: BadBatch.self, "\(list)") { try read(native(list), options()) }

@@ -8,7 +8,7 @@ package enum ModifiedTimesFormat: BatchFormat {
     guard source.options.times == .modified else { return nil }
     var draft = BatchDraft()
     draft.defaultCapture = .onChange
-    for path in source.contents.topNames {
+    for path in source.contents.topNames where !(source.isDescribed && NativeFormat.isDescription(path)) {
       guard let timeMs = try source.contents.modifiedMs(path) else {
         throw BadBatch(
           "read", source.name, "an archive does not keep the times of its files exactly",

@@ -91,15 +91,7 @@ extension InputOptions {
         guard let list = try list(times, self.timeZone) else {
           throw InvalidOption(.times, "'\(times.shortened(to: 255))' is neither mtime nor exif, nor a list of times")
         }
-        guard list.isRelative == (start != nil), fps == nil else {
-          throw InvalidOption(
-            fps != nil ? .fps : .start,
-            fps != nil || start != nil
-              ? "\(list.name) tells the times"
-              : "\(list.name) tells durations: give the first capture, for example "
-                + "2026-01-08T08:05:12Z")
-        }
-        self.times = .list(list, startMs: try start.map { start throws(InvalidOption) in try Self.instant(start) })
+        try setTimes(in: list, start: start, fps: fps)
         return
       }
     }
@@ -118,6 +110,23 @@ extension InputOptions {
       let rate = fps.flatMap(CaptureRate.init(framesPerSecond:)) ?? intervalMs.flatMap(CaptureRate.init(intervalMs:))
     else { throw InvalidOption(fps == nil ? .interval : .fps, "is not between one frame an hour and 1000 a second") }
     self.times = .numbers(startMs: startMs, rate)
+  }
+
+  private mutating func setTimes(in list: TimeList, start: String?, fps: String?) throws(InvalidOption) {
+    guard fps == nil, list.isRelative || start == nil else {
+      throw InvalidOption(fps == nil ? .start : .fps, "\(list.name) tells the times")
+    }
+    guard list.isRelative else {
+      times = .list(list, startMs: nil)
+      return
+    }
+    guard let start else {
+      throw InvalidOption(
+        .start, "\(list.name) tells durations: give the first capture, for example 2026-01-08T08:05:12Z")
+    }
+    let startMs = try Self.instant(start)
+    if let fault = Limits().fault(ofInstant: startMs) { throw InvalidOption(.start, fault) }
+    times = .list(list, startMs: startMs)
   }
 
   private static func instant(_ start: String) throws(InvalidOption) -> Int64 {
