@@ -55,7 +55,7 @@ struct CaptureStream {
     self.naming = naming
     self.session = session.flatMap { naming.mayContinue($0, of: group.group) ? $0 : nil }
     isNamed = naming.isFixed(group.group)
-    breakMs = isNamed ? limits.jumpMs : min(Int64(rules.idleMs), limits.jumpMs)
+    breakMs = isNamed ? limits.pauseMs : min(Int64(rules.idleMs), limits.pauseMs)
     (arrivedMs, cutMs) = (nowMs, nowMs)
   }
 

@@ -117,13 +117,31 @@ struct CaptureTimes {
     return limits.instants.contains(captured.timeMs) ? captured : nil
   }
 
-  /// Reads the times of files that go into one batch: names that tell no more than the second are spread over it.
-  func refined(_ files: [CapturedFile]) -> [CapturedFile] {
-    guard !areOfVersions, zip(files, files.dropFirst()).contains(where: { $0.timeMs == $1.timeMs }) else {
+  /// Reads the times of files that go into one batch: those that tell no more than the second are spread over it.
+  ///
+  /// - Parameters:
+  ///   - files: by capture.
+  ///   - nextMs: the next capture; nil if it is not known.
+  func refined(_ files: [CapturedFile], before nextMs: Int64?) -> [CapturedFile] {
+    guard zip(files, files.dropFirst()).contains(where: { $0.timeMs == $1.timeMs }) else {
       return files
     }
+    if areOfVersions { return spreadVersions(files, before: nextMs) }
     let refined = Dictionary(grouping: files) { DurableFile.parentDirectory(of: $0.file.name) }.values.flatMap(spread)
     return refined.sorted { ($0.timeMs, $0.file.name) < ($1.timeMs, $1.file.name) }
+  }
+
+  private func spreadVersions(_ files: [CapturedFile], before nextMs: Int64?) -> [CapturedFile] {
+    let ordered = files.sorted { one, other in
+      let (time, otherTime) = (one.file.stamp.modified, other.file.stamp.modified)
+      return time == otherTime ? ModifiedTimes.isBefore(one.file.name, other.file.name) : time < otherTime
+    }
+    let times = ModifiedTimes.spread(ordered.map { ($0.file.name, $0.timeMs) }, before: nextMs)
+    return zip(ordered, times).map { file, time in
+      var file = file
+      file.timeMs = time.timeMs
+      return file
+    }.sorted { $0.timeMs < $1.timeMs }
   }
 
   /// - Parameter files: of one folder.

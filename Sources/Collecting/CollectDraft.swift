@@ -60,7 +60,8 @@ struct CollectDraft {
         (record, copies) = (nil, [])
         return
       }
-      let batch = Self.batch(named: name, session, times.refined(copied), names, plan, times.options)
+      let batch = Self.batch(
+        named: name, session, times.refined(copied, before: plan.nextMs), names, plan, times.options)
       try DurableFile.create(
         path + "/" + NativeFormat.description, NativeFormat.description(of: batch), isDurable: false)
       copies = copied.compactMap(\.held)

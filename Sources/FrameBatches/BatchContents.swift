@@ -25,6 +25,8 @@ package protocol BatchContents: Sendable {
   func contents(of name: String, limit: Int) throws -> FileContents?
   /// Returns the first bytes of a file, at most `count`; nil if it cannot be read.
   func start(of name: String, count: Int) throws -> [UInt8]?
+  /// Returns the path of a file; nil in an archive.
+  func path(of name: String) -> String?
   /// Returns a file in the container, or in the same directory as the container. Some recorders describe a batch there.
   func sideFile(_ name: String, limit: Int) throws -> FileContents?
 }
@@ -36,6 +38,7 @@ extension BatchContents {
   package var text: StreamContents? { nil }
 
   package func modifiedMs(_ name: String) throws -> Int64? { nil }
+  package func path(of name: String) -> String? { nil }
 
   package func start(of name: String, count: Int) throws -> [UInt8]? {
     // An archive is in memory.
@@ -189,6 +192,8 @@ struct DirectoryContents: BatchContents {
     }
   }
 
+  package func path(of name: String) -> String? { directory.path + "/" + name }
+
   package func modifiedMs(_ name: String) throws -> Int64? {
     var status = stat()
     try check("stat", directory.path + "/" + name) {
@@ -229,6 +234,8 @@ struct ListedContents: BatchContents {
     self.paths = paths
     names = paths.keys.sorted()
   }
+
+  func path(of name: String) -> String? { paths[name] }
 
   func modifiedMs(_ name: String) throws -> Int64? {
     guard let path = paths[name] else { return nil }

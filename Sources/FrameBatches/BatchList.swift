@@ -28,6 +28,11 @@ package struct BatchList: Sendable, Equatable {
 
   /// - Parameter name: the list's name in messages.
   package init(_ bytes: [UInt8], called name: String) throws(BadList) {
+    guard !Self.listsTimes(bytes) else {
+      throw BadList(
+        "\(name): a list of times for ffmpeg, not of batches; name the folder of the pictures, and --times \(name.shellQuoted)"
+      )
+    }
     let separator: UInt8 = bytes.contains(0) ? 0 : 0x0A
     var paths: [String] = []
     for (number, line) in bytes.split(separator: separator, omittingEmptySubsequences: false).enumerated()
@@ -41,6 +46,16 @@ package struct BatchList: Sendable, Equatable {
       paths.append(path)
     }
     self.paths = paths
+  }
+
+  /// Whether a text is a list of ffmpeg's concat demuxer: `file 'img1.png'`.
+  private static func listsTimes(_ bytes: [UInt8]) -> Bool {
+    let lines = bytes.split(separator: 0x0A).lazy.filter {
+      !$0.allSatisfy { $0 == 0x20 || $0 == 0x0D } && $0.first != 0x23
+    }
+    guard let first = lines.first else { return false }
+    return first.starts(with: "ffconcat version".utf8)
+      || lines.allSatisfy { line in ["file ", "duration "].contains { line.starts(with: $0.utf8) } }
   }
 
   private static func bytes(of file: Int32, _ name: String) throws -> [UInt8] {

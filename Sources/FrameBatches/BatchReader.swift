@@ -142,14 +142,15 @@ extension Batch {
     let (scaled, isTooLarge) = instant.multipliedReportingOverflow(by: 1_000)
     let units = [
       ("seconds", isTooLarge ? 0 : scaled), ("microseconds", instant.roundedDivision(by: 1_000)),
-      ("nanoseconds", instant.roundedDivision(by: 1_000_000)),
+      ("nanoseconds", instant.roundedDivision(by: 1_000_000)), ("ticks of .NET", CivilTime.unixMs(ofTicks: instant)),
     ]
     guard let (unit, meant) = units.first(where: { limits.instants.contains($0.1) }) else {
       return "name frames by their capture, <unix ms>.jpg, or list them in batch.json"
     }
     // The names of plain frames are numbers alone.
     let isPlain = frame.paths.first.map(PlainFormat.instant(ofName:)) == instant
-    let pattern = unit == "seconds" && isPlain ? ", or read the names with --name-time %s" : ""
+    let fields = ["seconds": "%s", "ticks of .NET": "%Q"]
+    let pattern = isPlain ? fields[unit].map { ", or read the names with --name-time \($0)" } ?? "" : ""
     return "\(instant) looks like \(unit); give milliseconds: \(meant)" + pattern
   }
 

@@ -23,6 +23,7 @@ package struct BatchSessions: Sendable {
       NumberedFormat.self,
       ModifiedTimesFormat.self,
       ExifTimesFormat.self,
+      ListedTimesFormat.self,
       DescribedNamesFormat.self,
       SentryCocoaFormat.self,
       SentryAndroidFormat.self,

@@ -1,6 +1,8 @@
 // Puts the frames of a batch into the order of their captures, and says where that differs from the recorder's order. Of several
 // frames at one instant, the one to show comes first: the others are shown only if it cannot be decoded.
 
+import FileSystem
+
 /// The frames of a batch in the order of their captures.
 struct FrameOrder {
   /// A frame, and its place in the recorder's order.
@@ -15,8 +17,6 @@ struct FrameOrder {
   /// Whether a refused frame has masks.
   private(set) var hasLostMasks = false
   private(set) var warnings: [String] = []
-  /// The longest pause for which frames are refused; 0 if there is none.
-  private var longestPauseMs: Int64 = 0
 
   /// Maximum number of frames with a note on the recorder's order; a list in reverse order has a note for each frame.
   private static let maximumNotes = 20
@@ -28,12 +28,13 @@ struct FrameOrder {
     refused = all.compactMap { placed in
       limits.fault(ofInstant: placed.frame.timeMs).map { RefusedFrame(source: placed.frame.source, reason: $0) }
     }
-    var kept = withoutJumps(sorted, limits: limits)
     if refused.isMany(of: all.count), let first = refused.first {
       warnings.append(
-        "\(refused.count) of \(all.count) frames have times that cannot be used; the first is \(first.source): \(first.reason)"
-          + (longestPauseMs > 0 ? "; if the pause is real, --max-jump \(longestPauseMs) keeps what is behind it" : ""))
+        "\(refused.count) of \(all.count) frames have times that cannot be used; the first is \(first.source): "
+          + first.reason)
     }
+    var kept = withoutJumps(sorted, isListed: draft.isListed, limits: limits)
+    warnOfDoubtfulTimes(kept, limits)
     hasLostMasks = all.count { $0.frame.look.hidesAnything } > kept.count { $0.frame.look.hidesAnything }
     if draft.isListed { noteSteps(in: &kept) }
     let isRecord = contents.names.isEmpty
@@ -44,26 +45,100 @@ struct FrameOrder {
     warnOfEqualInstants(isRecord: isRecord, draft.adviceOnEqualInstants)
   }
 
-  /// Refuses frames far from the largest group of frames: their clock was wrong.
-  private mutating func withoutJumps(_ frames: [Placed], limits: Limits) -> [Placed] {
-    var runs: [ArraySlice<Placed>] = []
-    var start = 0
-    for index in frames.indices
-    where index + 1 == frames.count || frames[index + 1].frame.timeMs - frames[index].frame.timeMs > limits.jumpMs {
-      runs.append(frames[start...index])
-      start = index + 1
+  // MARK: - Clocks
+
+  /// Refuses a few frames that are far from all others, or far from those around them in a list: their clock was wrong. A pause between
+  /// larger groups of frames is no jump.
+  private mutating func withoutJumps(_ frames: [Placed], isListed: Bool, limits: Limits) -> [Placed] {
+    guard let first = frames.first, let last = frames.last, last.frame.timeMs - first.frame.timeMs > limits.pauseMs
+    else { return frames }
+    var kept = refusing(Self.groups(frames, apartBy: limits.jumpMs), limits.jumpMs, Self.remedy) { _, _ in true }
+    guard isListed else { return kept }
+    let correction = { (_: [ArraySlice<Placed>]) in
+      "they are listed between frames of another time: correct their times"
     }
+    kept = refusing(Self.groups(kept, apartBy: limits.pauseMs), limits.pauseMs, correction) { group, most in
+      let places = most.map(\.place)
+      let range = (places.min() ?? 0)...(places.max() ?? 0)
+      return group.allSatisfy { range.contains($0.place) }
+    }
+    return kept
+  }
+
+  /// The largest number of frames that a wrong clock may have given a time: these, or a tenth of the batch, and not half of it.
+  private static let fewFrames = 3
+
+  /// Refuses the groups that satisfy a predicate, with the largest group as its second argument, unless they are many frames.
+  private mutating func refusing(
+    _ groups: [ArraySlice<Placed>], _ distanceMs: Int64, _ remedy: ([ArraySlice<Placed>]) -> String,
+    _ isWrong: (ArraySlice<Placed>, ArraySlice<Placed>) -> Bool
+  ) -> [Placed] {
+    let total = groups.reduce(0) { $0 + $1.count }
     // Of several largest groups, keep the first.
-    guard let kept = runs.max(by: { ($0.count, -$0.startIndex) < ($1.count, -$1.startIndex) }) else { return [] }
-    refused += runs.filter { $0.startIndex != kept.startIndex }.joined().map {
+    guard groups.count > 1,
+      let most = groups.max(by: { ($0.count, -$0.startIndex) < ($1.count, -$1.startIndex) }),
+      case let wrong = groups.filter({ $0.startIndex != most.startIndex && isWrong($0, most) }),
+      case let count = wrong.reduce(0, { $0 + $1.count }), count > 0,
+      count <= max(Self.fewFrames, total / 10), 2 * count < total
+    else { return Array(groups.joined()) }
+    let starts = Set(wrong.map(\.startIndex))
+    refused += wrong.joined().map {
       RefusedFrame(
         source: $0.frame.source,
-        reason: "instant \($0.frame.timeMs) is more than \(limits.jumpMs) ms from the others: a clock that jumped")
+        reason: "instant \($0.frame.timeMs) is more than \(distanceMs) ms from the others: a clock that jumped")
     }
-    longestPauseMs =
-      zip(runs, runs.dropFirst()).map { $1[$1.startIndex].frame.timeMs - $0[$0.endIndex - 1].frame.timeMs }
-      .max() ?? 0
-    return Array(kept)
+    warnings.append(
+      "\(count) of \(total) frames are refused, because they are more than \(Self.days(distanceMs)) from the others: a clock "
+        + "that jumped; the first is \(wrong[0][wrong[0].startIndex].frame.source); \(remedy(groups))")
+    return Array(groups.filter { !starts.contains($0.startIndex) }.joined())
+  }
+
+  /// Returns the option that keeps all groups.
+  private static func remedy(_ groups: [ArraySlice<Placed>]) -> String {
+    let pauses = zip(groups, groups.dropFirst()).map {
+      $1[$1.startIndex].frame.timeMs - $0[$0.endIndex - 1].frame.timeMs
+    }
+    return "if the pause is real, --max-jump \(pauses.max() ?? 0) keeps them"
+  }
+
+  /// Returns runs of frames with no distance above a limit.
+  private static func groups(_ frames: [Placed], apartBy distanceMs: Int64) -> [ArraySlice<Placed>] {
+    var groups: [ArraySlice<Placed>] = []
+    var start = 0
+    for index in frames.indices
+    where index + 1 == frames.count || frames[index + 1].frame.timeMs - frames[index].frame.timeMs > distanceMs {
+      groups.append(frames[start...index])
+      start = index + 1
+    }
+    return groups
+  }
+
+  /// A pause that is long for any recorder, in milliseconds: a week.
+  private static let longPauseMs: Int64 = 7 * 86_400_000
+
+  /// Warns of times ahead of this machine's clock, and of long pauses.
+  private mutating func warnOfDoubtfulTimes(_ frames: [Placed], _ limits: Limits) {
+    guard let first = frames.first?.frame, let last = frames.last?.frame else { return }
+    let plausible = limits.plausible
+    if last.timeMs >= plausible.upperBound, last.timeMs < limits.instants.upperBound {
+      let ahead = frames.count { $0.frame.timeMs >= plausible.upperBound }
+      warnings.append(
+        "\(ahead) of \(frames.count) frames have times more than a day ahead of this machine's clock; the last is "
+          + "\(last.source), on \(CivilTime.date(ofDay: last.timeMs.flooredDivision(by: 86_400_000))): check the "
+          + "recorder's clock, and that the right digits are read")
+    }
+    guard last.timeMs - first.timeMs > Self.longPauseMs else { return }
+    let pauses = zip(frames, frames.dropFirst()).map { (ms: $1.frame.timeMs - $0.frame.timeMs, before: $1.frame) }
+      .filter { $0.ms > Self.longPauseMs }
+    guard let longest = pauses.max(by: { $0.ms < $1.ms }) else { return }
+    warnings.append(
+      "\(count(pauses.count, "pause")) of more than \(Self.days(Self.longPauseMs)) between frames, the longest of "
+        + "\(Self.days(longest.ms)) before \(longest.before.source): taken as a pause, not as a jump of the clock")
+  }
+
+  /// `7 days`; less than one day in milliseconds.
+  private static func days(_ ms: Int64) -> String {
+    ms < 86_400_000 ? "\(ms) ms" : count(Int(ms / 86_400_000), "day")
   }
 
   // MARK: - The recorder's order

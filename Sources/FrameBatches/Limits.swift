@@ -39,13 +39,26 @@ public struct Limits: Sendable {
   public var filmPictures = 4_000_000
   /// The timeout of a decoder, in seconds.
   public var decodeSeconds = 30
-  /// Maximum milliseconds between two captures. A longer distance means that the clock has jumped.
-  public var jumpMs: Int64 = 86_400_000
+  /// Milliseconds between a few captures and all others beyond which the clock has jumped: a leap year.
+  public var jumpMs: Int64 = 366 * 86_400_000
   /// The range of instants that can be captures: 2001-01-01 up to 2100-01-01, in unix milliseconds.
   public var instants: Range<Int64> = 978_307_200_000..<4_102_444_800_000
 
   /// The default limits.
   public init() {}
+
+  /// The clock of this machine, in unix milliseconds; nil if captures are not compared with it.
+  package var now: (@Sendable () -> Int64)?
+
+  /// Captures farther apart do not belong into one batch of pictures that come one by one.
+  package var pauseMs: Int64 { min(jumpMs, Self.dayMs) }
+
+  /// The instants that are probably captures: not more than a day ahead of this machine's clock.
+  package var plausible: Range<Int64> {
+    instants.lowerBound..<min(instants.upperBound, now.map { max($0() + Self.dayMs, instants.lowerBound) } ?? .max)
+  }
+
+  private static let dayMs: Int64 = 86_400_000
 
   /// Whether a folder of loose pictures may have more frames and entries than one batch, because its reader splits it: see
   /// ``BatchSessions/parts(_:)``.

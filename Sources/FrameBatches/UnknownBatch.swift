@@ -19,12 +19,18 @@ enum UnknownBatch {
       return bad("JSON, but no recording that is known", "see docs/input-formats.md for the JSON of recorders")
     }
     if let stream = contents.stream {
+      if (try? TimeList(stream, at: .batch(name), zone: .utc)) != nil {
+        return bad("it is a list of times", "give the folder of its pictures, and the list with --times")
+      }
       guard let kind = FileKind(of: stream) else { return bad("neither frames nor an archive of frames", advice) }
       return bad(
         "the file is \(kind.described)", kind.advice(for: name) ?? "put it into a directory, named <unix ms>.jpg")
     }
     if let first = contents.refused.first {
       return BadBatch("read", name, "no frames; \(first.source) is \(first.reason)", advice: advice)
+    }
+    if let (list, advice) = ListedTimesFormat.advice(on: contents) {
+      return bad("'\(list.shortened(to: 80))' tells the times of its pictures", advice)
     }
     let names = NameAdvice(for: source, limits: limits)
     if contents.topNames.isEmpty {

@@ -157,7 +157,7 @@ final class PictureSession {
     }
     return PictureCut(
       of: timesMs, most: max(1, min(PictureCut.mostPictures, fitting.count)), after: covered, holdsNewest: !isIdle,
-      intervalMs: rules.input.intervalMs, jumpMs: rules.limits.jumpMs)
+      intervalMs: rules.input.intervalMs, jumpMs: rules.limits.pauseMs)
   }
 
   private func make(_ plan: PictureCut) throws -> String {

@@ -113,6 +113,21 @@ import Testing
     #expect(try names(in: folder.folder).isEmpty)
   }
 
+  /// Copies and some file systems keep whole seconds: all but one picture of a second were lost.
+  @Test func picturesOfOneSecondAreSpreadInTheOrderOfTheirNames() throws {
+    for number in 0..<12 {
+      let name = "p\(number + 1).jpg"
+      try folder.replace(name, with: "v\(number)", capturedMs: Self.startMs + Int64(number / 3) * 1_000)
+      try folder.see(name, moved: 1)
+    }
+    try folder.pass(seconds: 70)
+    #expect(try folder.contents().count == 12)
+    let offsets = try folder.batches().flatMap(\.times).map { $0 - Self.startMs }
+    let seconds: [Int64] = [0, 1_000, 2_000, 3_000]
+    #expect(offsets == seconds.flatMap { [$0, $0 + 333, $0 + 666] })
+    #expect(try names(in: folder.folder).isEmpty)
+  }
+
   @Test func namedTimesAreOnePictureEach() throws {
     let folder = try CollectedFolder()
     try folder.start()

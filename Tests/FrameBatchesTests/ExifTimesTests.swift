@@ -2,6 +2,7 @@ import Foundation
 import TestSupport
 import Testing
 
+@testable import FileSystem
 @testable import FrameBatches
 
 /// Capture times from EXIF: DateTimeOriginal, SubSecTimeOriginal, OffsetTimeOriginal.
@@ -102,6 +103,26 @@ import Testing
         "e.jpg": "no capture time (DateTimeOriginal) in its EXIF data",
         "f.jpg": "its EXIF data tell a time that does not exist",
       ])
+  }
+
+  /// Scanners and old cameras write only these.
+  @Test func otherTagsAreReadWithAWarningIfTheTimeOfTheCaptureIsMissing() throws {
+    let path = try batch([
+      ("a.jpg", [(Self.time, "2026:01:08 08:05:12"), (0x9004, "2026:01:08 08:05:50"), (Self.zone, "Z")]),
+      ("b.jpg", [(0x9004, "2026:01:08 08:05:13"), (0x9012, "Z"), (0x9292, "5")]),
+    ])
+    // DateTime lies in the first directory.
+    try scratch.file(
+      lastComponent(of: path) + "/c.tif",
+      [0x49, 0x49, 42, 0, 8, 0, 0, 0, 1, 0, 0x32, 1, 2, 0, 20, 0, 0, 0, 26, 0, 0, 0, 0, 0, 0, 0]
+        + Array("2026:01:08 08:05:14\0".utf8))
+    let found = try BatchSessions(reading: path, options: options(times: "exif", timeZone: "UTC")).readers[0].batch
+    #expect(found.frames.map { $0.timeMs - 1_767_859_512_000 } == [0, 1_500, 2_000])
+    #expect(found.frames.map { $0.note == nil } == [true, false, false])
+    #expect(
+      found.warnings.first?.hasPrefix(
+        "2 of 3 files have no DateTimeOriginal in their EXIF data; read instead: 1 DateTime, 1 DateTimeDigitized")
+        == true)
   }
 
   /// A burst: cameras without fractions number its pictures.

@@ -211,20 +211,23 @@ import Testing
     #expect(try BatchReader(reading: scratch.path("replays/" + Self.uuid)).batch.session.description == Self.uuid)
   }
 
-  @Test func frameBeyondAClockJumpIsRefused() throws {
+  @Test func fewFramesBeyondAClockJumpAreRefused() throws {
     let scratch = try ScratchDirectory()
     let folder = try scratch.directory("walk")
-    let start: Int64 = 1_767_859_512_340
-    for instant in [start - 86_400_001, start, start + 1_000, start + 2_000, start + 150 * 3_600_000] {
+    let (start, day): (Int64, Int64) = (1_767_859_512_340, 86_400_000)
+    for instant in [start - 4_000 * day] + (0..<5).map({ start + 1_000 * $0 }) + [start + 400 * day] {
       try scratch.file("walk/\(instant).jpg", Self.images()[0])
     }
     let batch = try BatchReader(reading: folder).batch
-    #expect(batch.frames.map(\.timeMs) == [start, start + 1_000, start + 2_000])
+    #expect(batch.frames.map(\.timeMs) == (0..<5).map { start + 1_000 * $0 })
     #expect(batch.refused.count == 2)
+    #expect(
+      batch.warnings.map { $0.hasPrefix("2 of 7 frames are refused, because they are more than 366 days from the") }
+        == [true])
     #expect(batch.refused.allSatisfy { $0.reason.hasSuffix("a clock that jumped") })
     var limits = Limits()
-    limits.jumpMs = 200 * 3_600_000
-    #expect(try BatchReader(reading: folder, limits: limits).batch.frames.count == 5)
+    limits.jumpMs = 4_000 * day
+    #expect(try BatchReader(reading: folder, limits: limits).batch.frames.count == 7)
   }
 
   /// Half a gigabyte of empty records must not allocate forty million objects.

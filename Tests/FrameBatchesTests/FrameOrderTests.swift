@@ -250,6 +250,62 @@ import Testing
     #expect(try read(motion).warnings == [])
   }
 
+  // MARK: - Pauses and clocks that jump
+
+  /// - Parameter seconds: from 2026-01-08T08:05:12Z.
+  private func plain(_ seconds: [Int64], limits: Limits = Limits()) throws -> Batch {
+    let path = try folder(seconds.map { ("\(Self.start + 1_000 * $0).png", Self.png(2, 1)) })
+    return try BatchSessions(reading: path, limits: limits).readers[0].batch
+  }
+
+  private static let day: Int64 = 86_400
+
+  /// A month of working days lost all but the first week.
+  @Test func pausesBetweenGroupsOfFramesAreNoJumpsOfTheClock() throws {
+    let weeks = try plain((0..<4).flatMap { week in (0..<5).map { 7 * week * Self.day + $0 * Self.day } })
+    #expect(weeks.frames.count == 20 && weeks.refused == [] && weeks.warnings == [])
+    // Each picture may be alone.
+    #expect(try plain((0..<12).map { $0 * 3 * Self.day }).frames.count == 12)
+  }
+
+  @Test func longPauseIsAWarningWithCounts() throws {
+    let years = try plain([0, 1, 2, 3, 4, 5].map { $0 < 3 ? $0 : 4_000 * Self.day + $0 })
+    #expect(years.frames.count == 6)
+    #expect(
+      years.warnings == [
+        "1 pause of more than 7 days between frames, the longest of 4000 days before \(years.frames[3].source): taken as a pause, "
+          + "not as a jump of the clock"
+      ])
+  }
+
+  /// A clock without a battery begins at one date after each start.
+  @Test func fewFramesYearsBeforeAllOthersAreRefused() throws {
+    let batch = try plain([-4_000 * Self.day, 1 - 4_000 * Self.day, 2 - 4_000 * Self.day] + (0..<50).map { $0 })
+    #expect(batch.frames.count == 50 && batch.refused.count == 3)
+    #expect(batch.warnings.count == 1 && batch.warnings[0].hasPrefix("3 of 53 frames are refused"))
+    // Of many such pictures, nobody knows which clock was right.
+    #expect(try plain((0..<20).map { $0 < 8 ? $0 - 4_000 * Self.day : $0 }).frames.count == 20)
+  }
+
+  @Test func frameWhoseTimeContradictsItsPlaceInTheListIsRefused() throws {
+    let batch = try listed([0, 1, 2, 3 * Self.day, 3, 4, 5])
+    #expect(batch.frames.count == 6 && batch.refused.map(\.source) == ["3.png"])
+    #expect(batch.warnings.map { $0.hasPrefix("1 of 7 frames are refused") } == [true])
+    // At the end of the list, it may be the first one behind a pause.
+    #expect(try listed([0, 1, 2, 3, 4, 5, 3 * Self.day]).frames.count == 7)
+  }
+
+  @Test func timesAheadOfTheClockAreAWarningWithCounts() throws {
+    var limits = Limits()
+    limits.now = { Self.start + 1_000 }
+    #expect(try plain([0, 1, Self.day], limits: limits).warnings == [])
+    let ahead = try plain([0, Self.day + 2, Self.day + 3], limits: limits)
+    #expect(ahead.frames.count == 3 && ahead.warnings.count == 1)
+    #expect(
+      ahead.warnings[0].hasPrefix("2 of 3 frames have times more than a day ahead of this machine's clock; the last is")
+    )
+  }
+
   // MARK: - Names that a pattern does not read, or reads as one second
 
   @Test func patternThatTakesFewNamesIsAWarningWithCounts() throws {

@@ -109,8 +109,23 @@ import Testing
     }
   }
 
+  /// A quarter of the names are symbolic links.
+  @Test func everyZoneNameOfTheSystemIsKnown() throws {
+    let program = "import sys, zoneinfo; print('\\n'.join(sorted(zoneinfo.available_timezones())))"
+    let names = String(decoding: try Tool.output(Tool.python, ["-c", program]), as: UTF8.self)
+      .split(separator: "\n").map(String.init)
+    #expect(names.count > 300)
+    for name in names { #expect(try ZoneRules(named: name) != nil, "\(name)") }
+    for (name, instant) in [("Asia/Calcutta", 1_767_843_312_000), ("US/Eastern", 1_767_881_112_000)]
+    where names.contains(name) {
+      #expect(try read(batch(["20260108T090512.png"]), options(timeZone: name)) == ["s": [Int64(instant)]])
+    }
+  }
+
   @Test(arguments: [
     "Europe/Nowhere", "../etc/passwd", "/etc/passwd", "Europe", "", "+25:00", "Europe/../UTC", "posixrules\u{0}",
+    // Their seconds are not those of unix times.
+    "right/Europe/Berlin", "tzdata.zi",
   ])
   func zonesThatDoNotExistAreRefused(_ name: String) {
     #expect(throws: InvalidOption.self) { try options(timeZone: name) }

@@ -90,6 +90,14 @@ import Testing
       ("%Y-%m-%d %H.%M.%S[ (%q)]", "2026-01-08 08.05.12.png", 1_767_859_512_000),
       ("%Y-%m-%d %H.%M.%S[ (%q)]", "2026-01-08\u{3000}08.05.12 (3).png", 1_767_859_512_000),
       ("%[%s%]", "[1767859512].jpg", 1_767_859_512_000),
+      ("%d-%b-%Y_%H-%M-%S", "08-Jan-2026_08-05-12.png", 1_767_859_512_000),
+      ("%B %-d, %Y %H.%M.%S", "JANUARY 8, 2026 08.05.12.png", 1_767_859_512_000),
+      ("%d%b%y %H%M%S", "08JAN26 080512.png", 1_767_859_512_000),
+      ("plot3_%Y%j_%H%M%S", "plot3_2026008_080512.jpg", 1_767_859_512_000),
+      ("%y%m%d_%H%M%S", "260108_080512.jpg", 1_767_859_512_000),
+      ("%Y-%m-%d_%H%M", "2026-01-08_0805.jpg", 1_767_859_500_000),
+      // Ticks of .NET.
+      ("%Q", "639034563123400000.png", 1_767_859_512_340),
       // Digits beside a number belong to it.
       ("%*%Y%m%d%*%H%M%S", "cam7_20260108_080512.jpg", 1_767_859_512_000),
     ])
@@ -102,6 +110,8 @@ import Testing
       "", "%Y", "%H%M%S", "%s%Q", "%Y%m%d%H%M%S%s", "%k", "%", "%s%s", "%Y%m%d%H%M%S%L%f", "%s%z", "text",
       // A 12-hour clock needs its half of the day, and only it.
       "%Y%m%d%I%M%S", "%Y%m%d%H%M%S%p", "%Y%m%d%H%I%M%S%p",
+      // A year, a month or a day in two ways.
+      "%Y%y%m%d%H%M%S", "%Y%m%b%d%H%M%S", "%Y%j%d%H%M%S", "%-y%m%d%H%M%S", "%Y%m%d%H%M%L",
       // 111 could be January 11th, or November 1st.
       "%Y-%-m%-d %H%M%S", "%s%q",
       // An optional part is not in all names.
@@ -109,6 +119,36 @@ import Testing
     ])
   func aPatternWithoutExactlyOneTimeIsRefused(_ pattern: String) {
     #expect(throws: InvalidOption.self) { try options(pattern) }
+  }
+
+  @Test(
+    arguments: [
+      ("%H-%M-%S", "'%H-%M-%S' lacks the date, %Y %m %d; folders may tell it"), ("%Y%m%d", "'%Y%m%d' lacks %H %M;"),
+      ("%Y%b%d%H", "'%Y%b%d%H' lacks %M;"), ("%k", "'%k' is no pattern of one capture time;"),
+    ])
+  func refusedPatternTellsWhatIsMissing(_ pattern: String, _ cause: String) {
+    let error = #expect(throws: InvalidOption.self) { try options(pattern) }
+    #expect(error?.cause.hasPrefix(cause) == true, "\(error?.cause ?? "")")
+  }
+
+  @Test func daysOfAYearThatDoNotExistAreRefused() throws {
+    let path = try batch(["2024366-080512.jpg", "2026366-080512.jpg", "2026000-080512.jpg"])
+    let frames = try BatchSessions(reading: path, options: options("%Y%j-%H%M%S", timeZone: "UTC")).readers[0].batch
+    #expect(frames.frames.map(\.timeMs) == [1_735_632_312_000] && frames.refused.count == 2)
+  }
+
+  @Test func framesOfOneMinuteAreSpreadOverIt() throws {
+    let path = try batch(["2026-01-08_0805 1.jpg", "2026-01-08_0805 2.jpg", "2026-01-08_0805 3.jpg"])
+    #expect(
+      try read(path, options("%Y-%m-%d_%H%M %q", timeZone: "UTC"))
+        == ["s": [1_767_859_500_000, 1_767_859_520_000, 1_767_859_540_000]])
+  }
+
+  @Test func namesOfTicksAreRefusedWithThePatternThatReadsThem() throws {
+    let path = try batch(["639034563123400000.png", "639034563133400000.png"])
+    let error = #expect(throws: BadBatch.self) { try read(path, options()) }
+    #expect(error?.advice.hasSuffix("or read the names with --name-time %Q") == true, "\(error?.advice ?? "")")
+    #expect(try read(path, options("%Q")) == ["s": [1_767_859_512_340, 1_767_859_513_340]])
   }
 
   @Test func groupNamesTheSessionAndAnInvalidNameIsRefusedAlone() throws {
@@ -227,6 +267,59 @@ import Testing
     try Tool.output("tar", ["-C", path, "-cf", scratch.path("a.tar"), "."])
     let error = #expect(throws: BadBatch.self) { try read(scratch.path("a.tar"), options(times: "mtime")) }
     #expect(error?.advice.contains("unpack") == true)
+  }
+
+  /// Makes files with modification times, in milliseconds from 2026-01-08T08:05:12Z.
+  private func files(_ offsets: [(name: String, ms: Int)]) throws -> String {
+    let path = try batch(offsets.map(\.name))
+    for (name, ms) in offsets {
+      try FileManager.default.setAttributes(
+        [.modificationDate: Date(timeIntervalSince1970: 1_767_859_512 + Double(ms) / 1_000)],
+        ofItemAtPath: path + "/" + name)
+    }
+    return path
+  }
+
+  private func modified(_ offsets: [(name: String, ms: Int)]) throws -> Batch {
+    try BatchSessions(reading: files(offsets), options: options(times: "mtime")).readers[0].batch
+  }
+
+  /// Copies and some file systems keep whole seconds.
+  @Test func filesOfOneModificationTimeAreSpreadInTheOrderOfTheirNames() throws {
+    let whole = try modified((1...12).map { ("p\($0).png", ($0 - 1) / 3 * 1_000) })
+    #expect(whole.frames.map(\.source) == (1...12).map { "p\($0).png" })
+    #expect(whole.frames.prefix(4).map { $0.timeMs - 1_767_859_512_000 } == [0, 333, 666, 1_000])
+    #expect(whole.frames[1].note == "file 2 of 3 of one modification time, which were spread by their names")
+    #expect(whole.warnings.map { $0.hasPrefix("12 of 12 files share their modification time") } == [true])
+    // FAT keeps even seconds.
+    let even = try modified((1...8).map { ("x \($0) b\($0 % 2).png", ($0 - 1) / 2 * 2_000) })
+    #expect(even.frames.map { $0.timeMs - 1_767_859_512_000 } == (0..<8).map { $0 * 1_000 })
+    // Only some seconds are equal. No file reaches the next time.
+    let some = try modified([("a.png", 0), ("b.png", 0), ("c.png", 300), ("d.png", 7_001), ("e.png", 7_001)])
+    #expect(some.frames.map { $0.timeMs - 1_767_859_512_000 } == [0, 150, 300, 7_001, 7_002])
+    // A picture and its raw file are of one instant.
+    let pairs = try modified([("1.png", 0), ("1.raw", 0), ("2.png", 0), ("3.png", 9_000)])
+    #expect(pairs.frames.map { $0.timeMs - 1_767_859_512_000 } == [0, 0, 500, 9_000])
+  }
+
+  /// Unpacking and cloning leave one time.
+  @Test func filesThatNearlyAllHaveOneModificationTimeAreRefused() throws {
+    let numbered = try files((0..<30).map { ("layer\($0).png", $0 == 3 ? 9_000 : 0) })
+    let error = #expect(throws: BadBatch.self) { try read(numbered, options(times: "mtime")) }
+    #expect(error?.cause.hasPrefix("29 of 30 files have one modification time, on 2026-01-08") == true)
+    #expect(error?.advice.contains("--fps 10") == true)
+    #expect(try read(numbered, options(start: "1767859512000", fps: "10"))["s"]?.count == 30)
+    let dated = try files((0..<10).map { ("cam 20260108_08051\($0).png", 0) })
+    #expect(
+      #expect(throws: BadBatch.self) { try read(dated, options(times: "mtime")) }?.advice
+        == "read the names with --name-time 'cam %Y%m%d_%H%M%S'")
+  }
+
+  @Test func modificationTimesOfACopyAreAWarning() throws {
+    let copied = try modified((0..<30).map { ("layer\($0).png", 3 * $0 + 1) })
+    #expect(copied.frames.count == 30)
+    #expect(copied.warnings.map { $0.hasPrefix("30 of 30 files were modified less than 20 ms after each") } == [true])
+    #expect(try modified((0..<30).map { ("layer\($0).png", 40 * $0 + 1) }).warnings == [])
   }
 
   // MARK: - batch.json

@@ -137,7 +137,7 @@ import Testing
       (CapturedFrame(image: other, timeMs: Self.startMs - 1), "is not after"),
       (CapturedFrame(image: other, timeMs: 0), "outside 2001 to 2100"),
       (CapturedFrame(image: other, timeMs: .max), "outside 2001 to 2100"),
-      (CapturedFrame(image: other, timeMs: Self.startMs + 86_400_001), "a clock that jumped"),
+      (CapturedFrame(image: other, timeMs: Self.startMs + 366 * 86_400_000 + 1_001), "a clock that jumped"),
       (CapturedFrame(image: [], timeMs: Self.startMs + 1), "empty"),
       (CapturedFrame(image: Array("text".utf8), timeMs: Self.startMs + 1), "decode"),
       (CapturedFrame(image: Array(other.prefix(300)), timeMs: Self.startMs + 1, source: "cut.jpg"), "decode cut.jpg"),

@@ -6,8 +6,11 @@ package enum ExifTimesFormat: BatchFormat {
 
   /// EXIF's texts of a time, and the number in the file's name, which orders the pictures of a second.
   private static let pattern = NamePattern("%Y:%m:%d %H:%M:%S[.%f][%z][#%q]")
-  /// DateTimeOriginal, SubSecTimeOriginal, OffsetTimeOriginal.
-  private static let tags = (time: 0x9003, fraction: 0x9291, zone: 0x9011)
+  /// The tags of a time, the best one first: that of the capture, of the scan, and of the last change by any program.
+  private static let tags: [(name: String, time: Int, ExifData.Directory, fraction: Int, zone: Int)] = [
+    ("DateTimeOriginal", 0x9003, .capture, 0x9291, 0x9011), ("DateTimeDigitized", 0x9004, .capture, 0x9292, 0x9012),
+    ("DateTime", 0x0132, .image, 0x9290, 0x9010),
+  ]
   /// Bytes of a file that are read first. A JPEG has its EXIF data there.
   private static let headBytes = 256 << 10
 
@@ -19,14 +22,14 @@ package enum ExifTimesFormat: BatchFormat {
     let paths = top.isEmpty ? source.contents.names : top
     let numbers = (try? NameCounter(of: paths))?.places ?? [:]
     var files: [NamedTimesFormat.NamedFile] = []
+    var (notes, other) = ([String: String](), [String: Int]())
     for path in paths {
       guard let exif = try exif(of: path, in: source.contents, limits) else {
         draft.refused.append(RefusedFrame(source: path, reason: "no EXIF data"))
         continue
       }
-      guard let text = text(of: exif),
-        case let number = numbers[path],
-        let match = pattern?.match(text + (number.map { "#\($0)" } ?? ""))
+      guard let said = time(of: exif), case let number = numbers[path],
+        let match = pattern?.match(said.text + (number.map { "#\($0)" } ?? ""))
       else {
         draft.refused.append(RefusedFrame(source: path, reason: "no capture time (DateTimeOriginal) in its EXIF data"))
         continue
@@ -41,9 +44,23 @@ package enum ExifTimesFormat: BatchFormat {
         draft.refused.append(RefusedFrame(source: path, reason: "its EXIF data tell a time that does not exist"))
         continue
       }
+      if said.tag != tags[0].name {
+        notes[path] = "its time is \(said.tag) of its EXIF data, because it has no \(tags[0].name)"
+        other[said.tag, default: 0] += 1
+      }
       files.append(NamedTimesFormat.NamedFile(path: path, time: time))
     }
     NamedTimesFormat.add(files, to: &draft, source)
+    for index in draft.frames.indices {
+      guard let note = notes[draft.frames[index].paths[0]] else { continue }
+      draft.frames[index].note = [note, draft.frames[index].note].compactMap { $0 }.joined(separator: "; ")
+    }
+    if !other.isEmpty {
+      let counts = other.sorted { $0.key < $1.key }.map { "\($0.value) \($0.key)" }.joined(separator: ", ")
+      draft.warnings.append(
+        "\(notes.count) of \(files.count) files have no \(tags[0].name) in their EXIF data; read instead: \(counts). "
+          + "A program may have written these when it saved the picture")
+    }
     if let order = NumberedFormat.order(of: draft.frames) { (draft.frames, draft.isListed) = (order, true) }
     return [draft]
   }
@@ -61,11 +78,14 @@ package enum ExifTimesFormat: BatchFormat {
     return ExifData(of: file, kind: kind, jpeg: nil)
   }
 
-  /// Returns the time, its fraction and its zone in one text; nil without a time.
-  private static func text(of exif: ExifData) -> String? {
-    guard let time = exif.text(tags.time, in: .capture) else { return nil }
-    let fraction = exif.text(tags.fraction, in: .capture)?.prefix { $0 != " " }.prefix(9) ?? ""
-    let zone = exif.text(tags.zone, in: .capture)?.prefix { $0 != " " } ?? ""
-    return time + (fraction.isEmpty ? "" : ".\(fraction)") + zone
+  /// Returns the best time with its fraction and its zone in one text, and the name of its tag; nil without a time.
+  private static func time(of exif: ExifData) -> (text: String, tag: String)? {
+    for (name, tag, directory, fraction, zone) in tags {
+      guard let time = exif.text(tag, in: directory), time.contains(where: \.isNumber) else { continue }
+      let fraction = exif.text(fraction, in: .capture)?.prefix { $0 != " " }.prefix(9) ?? ""
+      let zone = exif.text(zone, in: .capture)?.prefix { $0 != " " } ?? ""
+      return (time + (fraction.isEmpty ? "" : ".\(fraction)") + zone, name)
+    }
+    return nil
   }
 }

@@ -60,8 +60,9 @@ extension NamedTimesFormat {
       let places = Dictionary(uniqueKeysWithValues: numbers.enumerated().map { ($0.element, $0.offset) })
       for index in indexes where numbers.count > 1 {
         let place = places[files[index].time.sequence ?? 0] ?? 0
-        files[index].instant = instant + Int64(place * 1_000 / numbers.count)
-        files[index].note = "frame \(place + 1) of \(numbers.count) in its second, which were spread over it"
+        files[index].instant = instant + Int64(place) * files[index].time.spanMs / Int64(numbers.count)
+        let span = files[index].time.spanMs == 1_000 ? "second" : "minute"
+        files[index].note = "frame \(place + 1) of \(numbers.count) in its \(span), which were spread over it"
       }
     }
     return files

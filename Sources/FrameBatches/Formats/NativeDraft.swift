@@ -48,6 +48,9 @@ struct NativeDraft {
     // If all frames have `timeMs`, their names are not read: a local time without its zone is no error then.
     let isTimed = entries?.allSatisfy { $0.object?["timeMs"] != nil } ?? false
     times = try isTimed ? NativeTimes() : NativeTimes(json, draft, source, except: path, limits: limits)
+    draft.endMs = draft.endMs ?? times.listed.endMs
+    draft.warnings += times.listed.warnings
+    known.formUnion(times.listed.sideFiles)
     draft.pointers = NativePointers.read(json, units)
   }
 

@@ -1,3 +1,4 @@
+import FileSystem
 import JSON
 
 /// The capture times of files without a time in `batch.json`: from their names, or from the source that `batch.json` states.
@@ -6,6 +7,8 @@ struct NativeTimes {
   private(set) var frames: [String: Frame] = [:]
   /// Files without a time, by path.
   private(set) var refused: [String: RefusedFrame] = [:]
+  /// Facts of a list of times: its end, its own file, its lines that cannot be used.
+  private(set) var listed = BatchDraft()
 
   /// For a batch whose frames all have a time in `batch.json`.
   init() {}
@@ -16,6 +19,7 @@ struct NativeTimes {
   init(_ json: JSONValue, _ draft: BatchDraft, _ source: BatchSource, except path: String, limits: Limits) throws {
     var source = source
     source.isDescribed = true
+    let contents = source.contents
     let nameTime = try json.optional("nameTime", .string)
     let times = try json.optional("times", .string)
     let start = try json.optional("start", .scalar)
@@ -24,7 +28,10 @@ struct NativeTimes {
     if [nameTime, times, start, fps].contains(where: { $0 != nil }) { source.options.times = nil }
     source.options.intervalMs = draft.intervalMs ?? source.options.intervalMs
     do {
-      try source.options.setTimes(nameTime: nameTime, times: times, start: start, fps: fps, timeZone: timeZone)
+      try source.options.setTimes(nameTime: nameTime, times: times, start: start, fps: fps, timeZone: timeZone) {
+        name, zone throws(InvalidOption) in
+        try Self.list(named: name, beside: path, in: contents, zone: zone, limits)
+      }
     } catch {
       throw JSONError("\(error.name.rawValue): \(error.cause)")
     }
@@ -32,7 +39,8 @@ struct NativeTimes {
     let formats: [any BatchFormat.Type] =
       isExplicit
       ? [
-        NumberedFormat.self, ModifiedTimesFormat.self, ExifTimesFormat.self, NamedTimesFormat.self,
+        NumberedFormat.self, ModifiedTimesFormat.self, ExifTimesFormat.self, ListedTimesFormat.self,
+        NamedTimesFormat.self,
       ] : [PlainFormat.self]
     var drafts = try formats.lazy.compactMap { try $0.read(source, limits: limits) }.first ?? []
     let isPlain = !isExplicit && !drafts.isEmpty
@@ -43,6 +51,21 @@ struct NativeTimes {
     for draft in drafts {
       for frame in draft.frames where frame.paths[0] != path { frames[frame.paths[0]] = frame }
       for each in draft.refused where !isPlain { refused[each.source] = each }
+      if case .list? = source.options.times { listed = draft }
     }
+  }
+
+  /// Reads a list in the batch. Its name counts from `batch.json`.
+  private static func list(
+    named name: String, beside path: String, in contents: any BatchContents, zone: ZoneRules?, _ limits: Limits
+  ) throws(InvalidOption) -> TimeList? {
+    let own = String(path.dropLast(NativeFormat.description.count)) + NativeFormat.plain(name)
+    guard contents.names.contains(own) else { return nil }
+    let file: FileContents?
+    do { file = try contents.contents(of: own, limit: min(limits.fileBytes, TimeList.mostBytes)) } catch {
+      throw InvalidOption(.times, "\(error)")
+    }
+    guard case .bytes(let bytes)? = file else { return nil }
+    return try TimeList(bytes, at: .batch(own), zone: zone)
   }
 }

@@ -11,6 +11,22 @@ package struct CivilTime {
     seconds = Self.days(year, month, day) * 86_400 + hour * 3_600 + minute * 60 + second
   }
 
+  /// - Parameter yearDay: 1 for the first of January.
+  /// - Returns: nil for a day or a time that does not exist.
+  init?(year: Int64, yearDay: Int64, hour: Int64, minute: Int64, second: Int64) {
+    guard let first = CivilTime(year: year, month: 1, day: 1, hour: hour, minute: minute, second: second),
+      (1...Self.days(year + 1, 1, 1) - Self.days(year, 1, 1)).contains(yearDay)
+    else { return nil }
+    seconds = first.seconds + (yearDay - 1) * 86_400
+  }
+
+  /// Converts ticks of .NET: 100 ns from the first of January of the year 1.
+  ///
+  /// - Returns: unix milliseconds, rounded.
+  static func unixMs(ofTicks ticks: Int64) -> Int64 {
+    (ticks + days(1, 1, 1) * 864_000_000_000).roundedDivision(by: 10_000)
+  }
+
   static func length(ofMonth month: Int64, _ year: Int64) -> Int64 {
     month == 12 ? 31 : days(year, month + 1, 1) - days(year, month, 1)
   }

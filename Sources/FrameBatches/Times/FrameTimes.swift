@@ -8,6 +8,8 @@ package enum FrameTimes: Sendable, Equatable {
   case modified
   /// The capture times that cameras write into the files.
   case exif
+  /// A list. The first picture of a list of durations is captured at `startMs`.
+  case list(TimeList, startMs: Int64?)
   /// The counter in the names: the one of the pattern, else the one that ``NameCounter`` finds. The frame with the lowest number is
   /// captured at `startMs`, in unix milliseconds.
   case numbers(startMs: Int64, CaptureRate, NamePattern?)
@@ -56,33 +58,30 @@ extension InputOptions {
   ///
   /// - Parameters:
   ///   - nameTime: a ``NamePattern``.
-  ///   - times: `mtime` or `exif`.
-  ///   - start: the capture of the lowest number, in unix milliseconds or ISO 8601.
+  ///   - times: `mtime`, `exif`, or a list.
+  ///   - start: the capture of the lowest number, or of the first picture in a list of durations, in unix milliseconds or ISO 8601.
   ///   - fps: frames per second; without it, `intervalMs` is the time between numbers.
   ///   - timeZone: the zone of local times.
+  ///   - list: reads a list that `times` names; returns nil if there is none of this name.
   /// - Throws: ``InvalidOption``.
   package mutating func setTimes(
-    nameTime: String?, times: String?, start: String?, fps: String?, timeZone: String?
+    nameTime: String?, times: String?, start: String?, fps: String?, timeZone: String?,
+    list: (String, ZoneRules?) throws(InvalidOption) -> TimeList? = { _, _ throws(InvalidOption) in nil }
   ) throws(InvalidOption) {
-    guard times == nil || nameTime == nil && start == nil else {
+    let isList = times.map { !["mtime", "exif"].contains($0) } ?? false
+    guard times == nil || nameTime == nil && (isList || start == nil) else {
       throw InvalidOption(nameTime != nil ? .nameTime : .times, "capture times come from one source only")
     }
     if let timeZone {
       var zone: ZoneRules?
       do { zone = try ZoneRules(named: timeZone) } catch { throw InvalidOption(.timeZone, "\(error)") }
-      guard let zone else {
-        throw InvalidOption(
-          .timeZone, "no time zone '\(timeZone.shortened(to: 64))'; write UTC, +01:00, or a name like Europe/Berlin")
-      }
+      guard let zone else { throw InvalidOption(.timeZone, ZoneRules.fault(of: timeZone)) }
       self.timeZone = zone
     }
     var pattern: NamePattern?
     if let nameTime {
       pattern = NamePattern(ofName: nameTime)
-      guard let pattern else {
-        throw InvalidOption(
-          .nameTime, "'\(nameTime.shortened(to: 80))' is no pattern of one capture time; \(NamePattern.rule)")
-      }
+      guard let pattern else { throw InvalidOption(.nameTime, NamePattern.fault(of: nameTime)) }
       guard pattern.hasTime || start != nil else {
         throw InvalidOption(
           .nameTime,
@@ -94,22 +93,19 @@ extension InputOptions {
       switch times {
       case "mtime": self.times = .modified
       case "exif": self.times = .exif
-      default: throw InvalidOption(.times, "'\(times.shortened(to: 40))' is neither mtime nor exif")
+      default:
+        guard let list = try list(times, self.timeZone) else {
+          throw InvalidOption(.times, "'\(times.shortened(to: 255))' is neither mtime nor exif, nor a list of times")
+        }
+        try setTimes(in: list, start: start, fps: fps)
+        return
       }
     }
     guard let start else {
       if fps != nil { throw InvalidOption(.fps, "needs a start") }
       return
     }
-    guard let startMs = Int64(start) ?? ISOTime.instant(in: start) else {
-      let shown = start.shortened(to: 40)
-      let isLocal = ISOTime.instant(in: shown + "Z") != nil
-      throw InvalidOption(
-        .start,
-        isLocal
-          ? "'\(shown)' is a time without its zone; add it: \(shown)Z for UTC, or \(shown)+01:00"
-          : "'\(shown)' is no instant; write unix milliseconds or 2026-01-08T08:05:12.340Z")
-    }
+    let startMs = try Self.instant(start)
     guard fps == nil || intervalMs == nil else {
       throw InvalidOption(.fps, "frames per second or an interval, not both")
     }
@@ -120,6 +116,34 @@ extension InputOptions {
       let rate = fps.flatMap(CaptureRate.init(framesPerSecond:)) ?? intervalMs.flatMap(CaptureRate.init(intervalMs:))
     else { throw InvalidOption(fps == nil ? .interval : .fps, "is not between one frame an hour and 1000 a second") }
     self.times = .numbers(startMs: startMs, rate, pattern)
+  }
+
+  private mutating func setTimes(in list: TimeList, start: String?, fps: String?) throws(InvalidOption) {
+    guard fps == nil, list.isRelative || start == nil else {
+      throw InvalidOption(fps == nil ? .start : .fps, "\(list.name) tells the times")
+    }
+    guard list.isRelative else {
+      times = .list(list, startMs: nil)
+      return
+    }
+    guard let start else {
+      throw InvalidOption(
+        .start, "\(list.name) tells durations: give the first capture, for example 2026-01-08T08:05:12Z")
+    }
+    let startMs = try Self.instant(start)
+    if let fault = Limits().fault(ofInstant: startMs) { throw InvalidOption(.start, fault) }
+    times = .list(list, startMs: startMs)
+  }
+
+  private static func instant(_ start: String) throws(InvalidOption) -> Int64 {
+    if let startMs = Int64(start) ?? ISOTime.instant(in: start) { return startMs }
+    let shown = start.shortened(to: 40)
+    let isLocal = ISOTime.instant(in: shown + "Z") != nil
+    throw InvalidOption(
+      .start,
+      isLocal
+        ? "'\(shown)' is a time without its zone; add it: \(shown)Z for UTC, or \(shown)+01:00"
+        : "'\(shown)' is no instant; write unix milliseconds or 2026-01-08T08:05:12.340Z")
   }
 }
 

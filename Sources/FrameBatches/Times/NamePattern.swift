@@ -10,6 +10,8 @@ package struct NamePattern: Sendable, Equatable, CustomStringConvertible {
     /// Any one space of Unicode: macOS writes a narrow one before AM and PM.
     case space
     case digits(Part, ClosedRange<Int>)
+    /// The English name of a month, in full or its first three letters.
+    case monthName
     /// AM or PM, as a program of any of several languages writes it.
     case halfDay
     /// Unix seconds, with or without a fraction.
@@ -42,11 +44,15 @@ package struct NamePattern: Sendable, Equatable, CustomStringConvertible {
   /// The numbers of a name.
   enum Part: Hashable {
     case year, month, day, hour, minute, second
+    /// The year without its century: 2000 to 2068.
+    case shortYear
+    /// The day of the year.
+    case yearDay
     /// The hour of a 12-hour clock.
     case halfDayHour
     /// Digits behind the second's point.
     case fraction
-    /// Unix milliseconds; microseconds with 16 digits, and nanoseconds with 19.
+    /// Unix milliseconds; microseconds with 16 digits, nanoseconds with 19, and ticks of .NET with 18.
     case unix
     /// Orders the frames of a second.
     case sequence
@@ -55,6 +61,8 @@ package struct NamePattern: Sendable, Equatable, CustomStringConvertible {
   /// The capture time and the other fields of a name.
   struct Match {
     var digits: [Part: ArraySlice<UInt8>] = [:]
+    /// The number of a month whose name is there.
+    var namedMonth: Int64?
     /// Whether the name has PM; nil without AM or PM.
     var isAfternoon: Bool?
     var seconds: ArraySlice<UInt8>?
@@ -71,7 +79,7 @@ package struct NamePattern: Sendable, Equatable, CustomStringConvertible {
     var hasFraction: Bool { seconds?.contains(UInt8(ascii: ".")) ?? false }
 
     /// Whether it is a local time without its zone.
-    var needsZone: Bool { zone == nil && digits[.second] != nil }
+    var needsZone: Bool { zone == nil && digits[.minute] != nil }
 
     /// Orders the frames of a second: 0 for a name that leaves an optional sequence out.
     var sequence: Int64? { number(.sequence) ?? (isNumbered ? 0 : nil) }
@@ -83,9 +91,23 @@ package struct NamePattern: Sendable, Equatable, CustomStringConvertible {
       return hour % 12 + (isAfternoon ? 12 : 0)
     }
 
+    /// The date and the time of day; nil if there is none.
+    var civilTime: CivilTime? {
+      guard let year = number(.year) ?? number(.shortYear).map({ $0 + ($0 < 69 ? 2_000 : 1_900) }),
+        let hour, let minute = number(.minute)
+      else { return nil }
+      let second = number(.second) ?? 0
+      if let yearDay = number(.yearDay) {
+        return CivilTime(year: year, yearDay: yearDay, hour: hour, minute: minute, second: second)
+      }
+      guard let month = number(.month) ?? namedMonth, let day = number(.day) else { return nil }
+      return CivilTime(year: year, month: month, day: day, hour: hour, minute: minute, second: second)
+    }
+
     /// Unix time, rounded to milliseconds.
     var unixMs: Int64? {
       switch digits[.unix]?.count {
+      case 18: number(.unix).flatMap(CivilTime.unixMs(ofTicks:))
       case 19: number(.unix)?.roundedDivision(by: 1_000_000)
       case 16: number(.unix)?.roundedDivision(by: 1_000)
       default: number(.unix)
@@ -99,7 +121,7 @@ package struct NamePattern: Sendable, Equatable, CustomStringConvertible {
 
   /// The fields, for help and messages.
   package static let rule =
-    "use %Y %m %d %H %M %S (%I %p: a 12-hour clock; %-H: one or two digits), %s (unix seconds), %Q (unix milliseconds), %L (milliseconds), %f (fraction), %z (zone), %q (sequence), %g (session), %* (anything), [ ] (optional), / (folders), %% %[ %]"
+    "use %Y %m %d %H %M %S (%y: two digits; %b: Jan or January; %j: day of the year; %I %p: a 12-hour clock; %-H: one or two digits), %s (unix seconds), %Q (unix milliseconds), %L (milliseconds), %f (fraction), %z (zone), %q (sequence), %g (session), %* (anything), [ ] (optional), / (folders), %% %[ %]"
 
   /// - Returns: nil for a pattern with an unknown field, without a time, or with a time that could be read in two ways.
   package init?(_ text: String) {
@@ -118,7 +140,7 @@ package struct NamePattern: Sendable, Equatable, CustomStringConvertible {
   /// Whether fields tell one time, or only one number, in one way.
   private static func isUsable(_ fields: [Field]) -> Bool {
     // A field that occurs twice could have two values.
-    let named = fields.compactMap { if case .digits(let part, _) = $0 { part } else { nil } }
+    let named = parts(of: fields)
     let once = [.seconds, .zone, .group, .halfDay].map { field in fields.count { $0 == field } }
     guard Set(named).count == named.count, once.allSatisfy({ $0 <= 1 }) else { return false }
     guard fields.count <= 255, fields.count(where: { $0 == .anything }) <= 16 else { return false }
@@ -128,12 +150,47 @@ package struct NamePattern: Sendable, Equatable, CustomStringConvertible {
     let has = Set(named).contains
     let hasHalfDay = fields.contains(.halfDay)
     guard has(.halfDayHour) == hasHalfDay, !(has(.hour) && hasHalfDay) else { return false }
-    let date: [Part] = [.year, .month, .day, hasHalfDay ? .halfDayHour : .hour, .minute, .second]
-    let times = [fields.contains(.seconds), has(.unix), date.allSatisfy(has)]
+    guard !(has(.yearDay) && (has(.month) || has(.day))), has(.second) || fields.contains(.seconds) || !has(.fraction)
+    else { return false }
+    let missing = missing(in: fields)
+    let times = [fields.contains(.seconds), has(.unix), missing?.isEmpty == true]
     // Refuse an incomplete date.
-    guard times[2] || !date.contains(where: has) && !fields.contains(.zone) else { return false }
-    guard times[0] || times[2] || !has(.fraction) else { return false }
+    guard times[2] || missing == nil && !fields.contains(.zone) else { return false }
     return times.count { $0 } == 1 || !times.contains(true) && has(.sequence)
+  }
+
+  /// Returns the numbers that fields tell. A number may be told in two ways.
+  private static func parts(of fields: [Field]) -> [Part] {
+    fields.compactMap { field in
+      switch field {
+      case .digits(.shortYear, _): .year
+      case .digits(let part, _): part
+      case .monthName: .month
+      default: nil
+      }
+    }
+  }
+
+  /// Returns the fields that a date and a time of day lack; nil if there is no field of either. Seconds may be missing.
+  private static func missing(in fields: [Field]) -> [String]? {
+    let named = Set(parts(of: fields))
+    let day: [(Part, String)] = named.contains(.yearDay) ? [(.yearDay, "%j")] : [(.month, "%m"), (.day, "%d")]
+    let hour = named.contains(.halfDayHour) ? Part.halfDayHour : .hour
+    let wanted = [(.year, "%Y")] + day + [(hour, "%H"), (.minute, "%M")]
+    guard named.contains(.second) || wanted.contains(where: { named.contains($0.0) }) else { return nil }
+    return wanted.filter { !named.contains($0.0) }.map(\.1)
+  }
+
+  /// Returns why a text is no pattern.
+  static func fault(of text: String) -> String {
+    let shown = "'\(text.shortened(to: 80))'"
+    for fields in NamePatternParser.alternatives(of: text) ?? [] {
+      guard !fields.contains(.seconds), let missing = missing(in: fields), !missing.isEmpty else { continue }
+      let isDateless = missing.starts(with: ["%Y", "%m", "%d"])
+      return "\(shown) lacks \(isDateless ? "the date, " : "")\(missing.joined(separator: " "))"
+        + (isDateless ? "; folders may tell it, as in '%Y-%m-%d/%H-%M-%S'" : "") + "; \(rule)"
+    }
+    return "\(shown) is no pattern of one capture time; \(rule)"
   }
 
   /// Whether names contain a time; else they contain a number only.
@@ -152,7 +209,7 @@ package struct NamePattern: Sendable, Equatable, CustomStringConvertible {
   /// Whether names contain a local time without its zone.
   var needsZone: Bool {
     alternatives.contains { fields in
-      !fields.contains(.zone) && fields.contains { if case .digits(.second, _) = $0 { true } else { false } }
+      !fields.contains(.zone) && fields.contains { if case .digits(.minute, _) = $0 { true } else { false } }
     }
   }
 

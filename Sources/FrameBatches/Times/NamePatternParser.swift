@@ -38,9 +38,11 @@ enum NamePatternParser {
     guard let letter = rest.popFirst() else { return nil }
     switch letter {
     case "-":
-      guard let part = rest.popFirst().flatMap(shortPart) else { return nil }
+      guard let part = rest.popFirst().flatMap(shortPart), part != .shortYear else { return nil }
       return .digits(part, 1...2)
     case "Y": return .digits(.year, 4...4)
+    case "j": return .digits(.yearDay, 3...3)
+    case "b", "B": return .monthName
     case "L": return .digits(.fraction, 3...3)
     case "f": return .digits(.fraction, 1...9)
     case "Q": return .digits(.unix, 1...19)
@@ -58,6 +60,7 @@ enum NamePatternParser {
   /// The numbers of two digits. Behind `%-` they have one or two.
   private static func shortPart(_ letter: UnicodeScalar) -> NamePattern.Part? {
     switch letter {
+    case "y": .shortYear
     case "m": .month
     case "d": .day
     case "H": .hour

@@ -44,7 +44,11 @@ struct NamePatternSearch {
     case .literal(let byte): return rest.first == byte ? [start + 1] : []
     case .space: return Self.lengthOfSpace(rest).map { [start + $0] } ?? []
     case .halfDay: return HalfDay.lengths(at: rest).map { start + $0 }
-    case .digits(.unix, _): return (1...16).contains(digits) || digits == 19 ? [start + digits] : []
+    case .monthName: return MonthName(at: rest)?.lengths.map { start + $0 } ?? []
+    // 18 digits that begin with 6 are ticks from 1902 on.
+    case .digits(.unix, _):
+      let isUnix = (1...16).contains(digits) || digits == 19 || digits == 18 && rest.first == UInt8(ascii: "6")
+      return isUnix ? [start + digits] : []
     case .digits(_, let counts): return counts.reversed().filter { $0 <= digits }.map { start + $0 }
     case .seconds:
       guard (1...11).contains(digits) else { return [] }
@@ -83,6 +87,7 @@ struct NamePatternSearch {
       // Fields are taken from the last to the first.
       if !text.isEmpty { match.text = String(decoding: text, as: UTF8.self) + (match.text.map { "*" + $0 } ?? "") }
     case .digits(let part, _): match.digits[part] = text
+    case .monthName: match.namedMonth = MonthName(at: text)?.number
     case .halfDay: match.isAfternoon = HalfDay.isAfternoon(text)
     case .seconds: match.seconds = text
     case .zone: match.zone = text

@@ -13,16 +13,19 @@ struct NameReading {
   /// Reads names. Numbers behind the second are its fraction unless they count.
   init(of names: [String], by pattern: NamePattern, limits: Limits) {
     var found: [(path: Substring, time: NamedTime, text: String)] = []
-    var digits: [ArraySlice<UInt8>] = []
+    // Strays have times of their own.
+    var (times, digits) = ([NamedTime](), [ArraySlice<UInt8>]())
     for name in names where !(pattern.hasHours && NameAdvice.isHalfDay(name)) {
       let stem = NamedTimesFormat.stem(of: name)
       guard let match = pattern.match(stem), let time = NamedTime(match, zone: ZoneRules(offset: "UTC")) else {
         continue
       }
       found.append((stem, time, match.text ?? ""))
+      guard time.instants.contains(where: limits.instants.contains) else { continue }
+      times.append(time)
       if let number = match.digits[.sequence] { digits.append(number) }
     }
-    if let better = Self.fraction(of: found.map(\.time), digits, pattern) {
+    if let better = Self.fraction(of: times, digits, pattern) {
       self.init(of: names, by: better, limits: limits)
       return
     }

@@ -1,15 +1,25 @@
 /// The capture time in a file's name.
-struct NamedTime {
+struct NamedTime: Sendable, Equatable {
   /// The instants in unix milliseconds, in order: none if clocks never showed the time, two if they showed it twice.
   let instants: [Int64]
   /// Orders frames; nil in a pattern without a sequence.
-  let sequence: Int64?
-  /// Whether the name contains no fraction of the second.
+  var sequence: Int64?
+  /// Whether the name contains no fraction of the second, and perhaps no second.
   let isWholeSecond: Bool
+  /// The time that frames without a fraction are spread over, in milliseconds: a second, or a minute.
+  private(set) var spanMs: Int64 = 1_000
   /// The offsets from UTC of ``instants``, as `--time-zone` takes them; empty for a time that is not local.
   let offsets: [String]
   /// Whether the system's rules of the zone end before the time.
   private(set) var isAfterRules = false
+
+  /// - Parameters:
+  ///   - instant: in unix milliseconds.
+  ///   - isWholeSecond: whether nothing is known of its fraction.
+  init(exact instant: Int64, isWholeSecond: Bool = false) {
+    (instants, offsets) = ([instant], [])
+    self.isWholeSecond = isWholeSecond
+  }
 
   /// - Parameter zone: the zone of a local time.
   /// - Returns: nil for a name without a time that exists on a calendar.
@@ -27,9 +37,7 @@ struct NamedTime {
       (isWholeSecond, offsets) = (fraction == nil, [])
       return
     }
-    guard let year = match.number(.year), let month = match.number(.month), let day = match.number(.day),
-      let hour = match.hour, let minute = match.number(.minute), let second = match.number(.second),
-      let time = CivilTime(year: year, month: month, day: day, hour: hour, minute: minute, second: second),
+    guard let time = match.civilTime,
       let zone = match.zone.map({ ZoneRules(offset: String(decoding: $0, as: UTF8.self)) }) ?? zone
     else { return nil }
     let fraction = match.digits[.fraction]
@@ -38,6 +46,7 @@ struct NamedTime {
     offsets = seconds.map { Self.offset(time.seconds - $0) }
     instants = seconds.map { $0 * 1_000 + (fraction.map(Self.milliseconds) ?? 0) }
     isWholeSecond = fraction == nil
+    if match.digits[.second] == nil { spanMs = 60_000 }
   }
 
   /// `+01:00` for 3 600 seconds.

@@ -13,7 +13,7 @@ package struct ZoneRules: Sendable, Equatable, CustomStringConvertible {
   /// When the transitions end of a zone whose clocks go on changing, in unix seconds. Debian's files have them up to 2037.
   private var end = Int64.max
 
-  private static let directory = "/usr/share/zoneinfo/"
+  private static let directory = "/usr/share/zoneinfo"
 
   package static let utc = ZoneRules()
 
@@ -52,10 +52,27 @@ package struct ZoneRules: Sendable, Equatable, CustomStringConvertible {
           (48...57).contains(byte) || (65...90).contains(byte) || (97...122).contains(byte) || "_-+".utf8.contains(byte)
         }
     }
-    guard isPlain, name.utf8.count <= 64, !DurableFile.isReachableDirectory(Self.directory + name),
-      let bytes = try DurableFile.contents(of: Self.directory + name, limit: 1 << 20)
+    guard isPlain, name.utf8.count <= 64 else { return nil }
+    // A quarter of the names are links to others, relative or absolute.
+    let path = DurableFile.resolved(Self.directory + "/" + name)
+    guard path.hasPrefix(DurableFile.resolved(Self.directory) + "/"), !DurableFile.isReachableDirectory(path),
+      let bytes = try DurableFile.contents(of: path, limit: 1 << 20)
     else { return nil }
     self.init(name, bytes)
+  }
+
+  /// Returns why a name is no zone, and what to write instead.
+  static func fault(of name: String) -> String {
+    let package: String? =
+      if !DurableFile.isReachableDirectory(directory) {
+        "this system has no zones: install Debian's package tzdata"
+      } else if !DurableFile.isReachableDirectory(directory + "/US") {
+        "older names are in Debian's package tzdata-legacy"
+      } else {
+        nil
+      }
+    return "no time zone '\(name.shortened(to: 64))'; write UTC, +01:00, or a name like Europe/Berlin"
+      + (package.map { "; \($0)" } ?? "")
   }
 
   /// - Parameter bytes: a file of the data base: a block of version 1, a block of version 2, and a footer, `TZ` of POSIX.1 for later
@@ -120,7 +137,8 @@ private struct ZoneBlock {
     let (times, types) = (counts[3], counts[4])
     let size =
       44 + times * (timeBytes + 1) + types * 6 + counts[5] + counts[2] * (timeBytes + 4) + counts[1] + counts[0]
-    guard bytes.count >= size else { return nil }
+    // With leap seconds, times are no unix times: the names that begin with `right/`.
+    guard bytes.count >= size, counts[2] == 0 else { return nil }
     end = start + size
     let typeStart = start + 44 + times * (timeBytes + 1)
     transitions = (0..<times).map { number(at: start + 44 + $0 * timeBytes, timeBytes) }

@@ -65,7 +65,7 @@ struct CollectCommand: ReportingCommand {
 
   func execute() throws {
     let logger = log.logger()
-    let options = try capture.options()
+    let options = try capture.options(readsLists: false)
     guard DurableFile.isReachableDirectory(folder) else {
       throw BadList("\(folder): no directory; name the folder that screenshots are written to")
     }
@@ -113,7 +113,7 @@ struct CollectCommand: ReportingCommand {
   /// - Throws: wrong usage.
   private func period() throws -> SessionPeriod? {
     guard let sessionEvery else { return nil }
-    guard let zone = try capture.options().timeZone else {
+    guard let zone = try capture.options(readsLists: false).timeZone else {
       throw ValidationError("--session-every: needs the zone of its days; add --time-zone UTC, or one as Europe/Berlin")
     }
     guard let period = SessionPeriod(sessionEvery, in: zone) else {

@@ -47,9 +47,9 @@ struct EncodingOptions: ParsableArguments {
 
   @Option(
     help: .setting(
-      "Refuse frames that are this many milliseconds away from all others, after a jump of the clock.", valueName: "ms")
+      "Refuse a few frames that are this many milliseconds from all others, after a jump of the clock.", valueName: "ms")
   )
-  var maxJump: Int64 = 86_400_000
+  var maxJump = Limits().jumpMs
 
   @OptionGroup var sandbox: SandboxOptions
 

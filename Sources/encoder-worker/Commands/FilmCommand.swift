@@ -70,8 +70,10 @@ struct FilmCommand: ReportingCommand {
 
   private var form: FilmForm { FilmForm(ofName: to, maxSide: size.maxSide) }
 
-  /// The start of numbered pictures if nobody states it.
-  private var assumedStart: Int64? { start == nil && fps != nil ? Self.unknownStart : nil }
+  /// The start of numbered pictures, or of a list of durations, if nobody states it.
+  private var assumedStart: Int64? {
+    start == nil && (fps != nil || capture.areDurations) ? Self.unknownStart : nil
+  }
 
   private func input() throws -> InputOptions {
     // A pattern tells the sessions of inputs, and a film shows one.

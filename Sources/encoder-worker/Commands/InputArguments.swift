@@ -32,7 +32,7 @@ struct CaptureArguments: ParsableArguments {
 
   @Option(
     help: .setting(
-      "mtime or exif: capture times are the files' modification times, or those that cameras write into them.",
+      "mtime, exif, or a file that lists times: where the capture times come from. Not a file with run and collect.",
       valueName: "source"))
   var times: String?
 
@@ -40,17 +40,34 @@ struct CaptureArguments: ParsableArguments {
 
   func validate() throws {
     try require("--interval", interval, in: 1...3_600_000, "milliseconds")
-    _ = try options()
+    if !areDurations { _ = try options() }
   }
 
+  /// Whether the times are durations in a list, so that nothing tells when the first picture was captured.
+  var areDurations: Bool { times.flatMap { try? Self.list($0, .utc) }?.isRelative == true }
+
+  private static func list(_ path: String, _ zone: ZoneRules?) throws(InvalidOption) -> TimeList? {
+    ["mtime", "exif"].contains(path) ? nil : try TimeList(reading: path, zone: zone)
+  }
+
+  /// - Parameter readsLists: whether `--times` may name a file.
   /// - Throws: wrong usage.
-  func options(session: String? = nil, start: String? = nil, fps: String? = nil) throws -> InputOptions {
+  func options(
+    session: String? = nil, start: String? = nil, fps: String? = nil, readsLists: Bool = true
+  ) throws -> InputOptions {
+    if !readsLists, let times, !["mtime", "exif"].contains(times) {
+      throw ValidationError(
+        "--times: '\(times)' is neither mtime nor exif; encode, enqueue and film take lists of times")
+    }
     var options = InputOptions(session: session)
     options.sessionFrom = try names.pattern()
     options.capture = capture
     options.intervalMs = interval
     do {
-      try options.setTimes(nameTime: nameTime, times: times, start: start, fps: fps, timeZone: timeZone)
+      try options.setTimes(nameTime: nameTime, times: times, start: start, fps: fps, timeZone: timeZone) {
+        path, zone throws(InvalidOption) in
+        readsLists ? try Self.list(path, zone) : nil
+      }
     } catch {
       throw ValidationError("\(Self.flag(of: error.name)): \(error.cause)")
     }

@@ -1,4 +1,5 @@
 import ArgumentParser
+import FileSystem
 import FrameBatches
 import SegmentEncoder
 import WorkQueues
@@ -42,6 +43,7 @@ struct LimitOptions: ParsableArguments {
 
   var limits: Limits {
     var limits = Limits()
+    limits.now = { WallClock.nowMs }
     for setting in limit { setting.apply(to: &limits) }
     return limits
   }

@@ -142,7 +142,7 @@ struct RunCommand: ReportingCommand {
   func execute() throws {
     let logger = log.logger()
     let notifier = try notifications.notifier()
-    let options = try encoding.encoder(capture.options(), readsVideos: text.text)
+    let options = try encoding.encoder(capture.options(readsLists: false), readsVideos: text.text)
     clinux_release_code()
     // Before any thread is started, and before the worker makes files: a failure leaves nothing to clean up.
     let ingestListener = try ingest.listener()

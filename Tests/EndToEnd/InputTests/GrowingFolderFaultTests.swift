@@ -12,17 +12,13 @@ import Testing
     folder = try NumberedFolder("yard", in: scratch)
   }
 
-  /// Nothing new is published, and that is said.
-  @Test func picturesBehindALongPauseAreReported() throws {
+  /// They were refused.
+  @Test func picturesBehindALongPauseArePublished() throws {
     try folder.add(at: [0, 1_000, 2_000])
     try #require(try encode().status == 0)
     let monday: Int64 = 3 * 86_400_000
     try folder.add(at: [monday, monday + 1_000], from: 3)
-    let lines = try encode().jsonLines(as: EncodedLine.self)
-    #expect(lines.map(\.duplicate) == [true] && lines.map(\.refused.count) == [2])
-    let pauseMs = monday - 2_000
-    #expect(lines[0].warnings.contains { $0.hasSuffix("--max-jump \(pauseMs) keeps what is behind it") }, "\(lines)")
-    let result = try encode(["--max-jump", "\(pauseMs)"])
+    let result = try encode()
     #expect(try result.status == 0 && captured() == [0, 1_000, 2_000, monday, monday + 1_000], "\(result.errors)")
   }
 
