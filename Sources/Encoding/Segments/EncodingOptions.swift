@@ -15,6 +15,10 @@ public struct EncodingOptions: Sendable {
   package static let longestHoldMs: Int64 = 86_400_000
   /// The lengths of a full segment, in milliseconds.
   package static let segmentLengths: ClosedRange<Int64> = 1_000...600_000
+  /// The rule for the segments of a film that leaves none behind; nil for segments of one length.
+  package var film: FilmCuts?
+  /// The longest part of a hold that one segment has, in milliseconds.
+  package var longestSegmentMs: Int64 { film?.longestMs ?? segmentMs }
   /// The colour behind transparent pixels.
   public var background = Colour.black
   /// The limits of a batch.

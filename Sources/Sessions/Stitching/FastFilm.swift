@@ -28,6 +28,20 @@ struct FilmPace {
   }
 }
 
+extension FilmCuts {
+  /// The cuts of a film that is made once, at a speed.
+  package init(_ speed: FilmSpeed, _ form: FilmForm) {
+    let pace = FilmPace(of: form)
+    guard speed.isFast else {
+      self.init(thousandths: speed.thousandths)
+      return
+    }
+    self.init(
+      pictureMs: speed.normal(pace.pictureTicks) / MediaTime.ticks(ms: 1),
+      distanceMs: speed.normal(1_000) / pace.picturesASecond)
+  }
+}
+
 /// The parts of a film at a high speed.
 struct FastFilm {
   /// The longest time without a sample while a picture stays, in ticks: see ``SampleCadence/dense``.
