@@ -25,6 +25,8 @@ public struct EncodingOptions: Sendable {
   public var limits = Limits()
   /// Maximum length of a picture's sides in pixels, to which larger ones are scaled; nil for any length.
   package var maxSide: Int?
+  /// The size of all pictures, which stand in its middle; even sides. For films only: manifests tell the places of masks.
+  package var canvas: PixelSize?
   /// Facts that batches may not state.
   package var input = InputOptions()
   /// The decoder processes; nil to decode trusted files in this process. Pictures have the limits and the background that the

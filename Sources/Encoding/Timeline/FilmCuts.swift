@@ -5,16 +5,17 @@
 package struct FilmCuts: Sendable, Equatable {
   /// The change that a segment has, in milliseconds. A player decodes at most so much to show an instant.
   private static let changeMs: Int64 = 10_000
-  /// How long a new picture counts as change, in milliseconds. Behind that it is still.
-  private static let pictureMs: Int64 = 1_000
+  /// The hold up to which a picture is a part of a motion, all of which is change, and the change of a picture that stays for longer.
+  private static let (motionMs, stillChangeMs) = (Int64(2_000), Int64(250))
   /// The length from which a segment ends with the next picture, in milliseconds.
   static let fullMs: Int64 = 600_000
-  /// A picture that changes as a whole gets a key frame behind one that changes in part, or one that stayed for so long.
-  private static let stillMs: Int64 = 5_000
+  /// A picture that changes as a whole gets a key frame behind one that changes in part, or one that stayed for so long; but not
+  /// within a second of another key frame. In milliseconds.
+  private static let (stillMs, shortestMs) = (Int64(5_000), Int64(1_000))
   /// The changed blocks of a picture that changes as a whole, in percent.
   fileprivate static let wholePercent = 75
 
-  /// The longest hold in a segment, in milliseconds: readers count a sample in 31 bits, 6.6 hours of the film.
+  /// The longest piece of a hold, in milliseconds: readers count a sample in 31 bits, 6.6 hours of the film.
   package let longestMs: Int64
   /// The pace of a film that leaves out all pictures of a segment but the first if they are too many; nil if it shows all.
   private let pace: Pace?
@@ -52,11 +53,11 @@ package struct FilmCuts: Sendable, Equatable {
     private var changes = false
     private var last = (changesWhole: true, holdMs: Int64(0))
 
-    mutating func add(_ capture: Capture, isContinued: Bool, holdMs: Int64) {
-      let isNew = !isContinued && capture.changedBlocks != 0
+    mutating func add(_ capture: Capture, holdMs: Int64) {
+      let isNew = capture.changedBlocks != 0
       changes = changes || isNew && pictures > 0
       pictures += 1
-      if isNew { changeMs += min(holdMs, FilmCuts.pictureMs) }
+      if isNew { changeMs += holdMs <= FilmCuts.motionMs ? holdMs : FilmCuts.stillChangeMs }
       last = (isNew && capture.changesWhole, holdMs)
     }
 
@@ -70,7 +71,7 @@ package struct FilmCuts: Sendable, Equatable {
       {
         return true
       }
-      return changeMs >= FilmCuts.pictureMs && next.changesWhole
+      return lengthMs >= FilmCuts.shortestMs && next.changesWhole
         && (!last.changesWhole || last.holdMs >= FilmCuts.stillMs)
     }
   }

@@ -136,18 +136,19 @@ package struct Timeline: Sendable {
     }
 
     var opened = segmentStart
-    for cut in cuts(from: start, until: shownUntil, in: opened ?? start) {
-      append(until: cut, opening: opened == nil, closingGapMs: 0)
+    // The pieces of a film's hold stay in its segment.
+    for cut in cuts(from: start, until: shownUntil, in: film == nil ? opened ?? start : start) {
+      append(until: cut, opening: opened == nil, closingGapMs: film == nil ? 0 : nil)
+      opened = film == nil ? nil : opened ?? start
       start = cut
-      opened = nil
       status = .continued
     }
 
     let gapMs = untilMs - shownUntil
     let segment = opened ?? start
     if film != nil {
-      if opened == nil { filmed = FilmCuts.OpenSegment() }
-      filmed.add(capture, isContinued: status == .continued, holdMs: shownUntil - start)
+      if segment == capture.timeMs { filmed = FilmCuts.OpenSegment() }
+      filmed.add(capture, holdMs: shownUntil - capture.timeMs)
     }
     let closes =
       next.map { next in

@@ -46,12 +46,14 @@ package struct BatchDraft {
 package struct BatchSource {
   /// The batch's file name without the suffix of an archive, such as `.tar.gz`.
   package let name: String
-  package let contents: any BatchContents
+  package internal(set) var contents: any BatchContents
   /// The session of a recording that does not name its own; nil if the batch has no name.
   package var session: String?
   /// The session by the batch's name; nil if an option names the session, or the batch has no name.
   var sessionName: SessionName?
   package var options = InputOptions()
+  /// Notes on files that are left out.
+  var notes: [String] = []
   /// Whether a `batch.json` lists the frames, also those in folders.
   var isDescribed = false
 

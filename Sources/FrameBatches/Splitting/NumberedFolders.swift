@@ -54,22 +54,15 @@ package struct NumberedFolders: Equatable {
         "read", folder, "its pictures lie in folders, and '\(unnumbered.shortened(to: 255))' has no number in its name",
         advice: "move it away, or name the folders of numbered pictures, in their order")
     }
-    guard let other = paths.first(where: { Self.form(of: $0) != Self.form(of: paths[0]) }) else { return nil }
+    guard let other = paths.first(where: { NaturalOrder.form(of: $0) != NaturalOrder.form(of: paths[0]) }) else {
+      return nil
+    }
     let names = "'\(paths[0].shortened(to: 80))' and '\(other.shortened(to: 80))'"
     return BadBatch(
       "read", folder, "its pictures lie in \(paths.count) folders whose names do not count, as \(names)",
       advice: paths.count > 8
         ? "name the folders of one film, in their order"
         : "for a film of each: \(command(all([paths[0]]))); for one film of all: \(command(all(paths)))")
-  }
-
-  /// Returns a path with `#` for each run of digits. The folders of a counter differ in numbers only.
-  private static func form(of path: String) -> String {
-    var form = ""
-    for character in path where !(character.isASCIIDigit && form.last == "#") {
-      form.append(character.isASCIIDigit ? "#" : character)
-    }
-    return form
   }
 }
 
@@ -84,6 +77,15 @@ extension Character {
 
 /// The order of names in which numbers count, and not their digits.
 enum NaturalOrder {
+  /// Returns a name with `#` for each run of digits. Those of a counter differ in numbers only.
+  static func form(of name: String) -> String {
+    var form: [UInt8] = []
+    for byte in name.utf8 where !(isDigit(byte) && form.last == UInt8(ascii: "#")) {
+      form.append(isDigit(byte) ? UInt8(ascii: "#") : byte)
+    }
+    return String(decoding: form, as: UTF8.self)
+  }
+
   static func precedes(_ one: String, _ other: String) -> Bool {
     var (some, others) = (one.utf8[...], other.utf8[...])
     while let first = some.first, let second = others.first {

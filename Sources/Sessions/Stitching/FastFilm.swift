@@ -65,7 +65,7 @@ struct FastFilm {
     var latestMs: Int64?
     for part in all {
       let frames = part.frames
-      captures += frames.count - (frames.first?.timeMs == latestMs ? 1 : 0)
+      captures += frames.captures - (frames.first?.timeMs == latestMs ? 1 : 0)
       latestMs = frames.last?.timeMs
       add(part, frames)
     }
@@ -106,7 +106,7 @@ struct FastFilm {
     part.startMs -= part.earlyMs
     part.isOnlyFirst = isOnlyFirst
     if !parts.isEmpty { end(atMs: part.startMs) }
-    shown += frames.count - (isStill ? 1 : 0)
+    shown += frames.captures - (isStill ? 1 : 0)
     shownMs = frames.last?.timeMs
     parts.append(part)
   }
@@ -125,6 +125,11 @@ struct FastFilm {
   private static func hasMultiple(of step: Int64, _ range: Range<Int64>) -> Bool {
     (range.lowerBound + step - 1) / step * step < range.upperBound
   }
+}
+
+extension ArraySlice<PublishedSegment.Frame> {
+  /// The number of captures: a long hold is several frames of one.
+  fileprivate var captures: Int { count - Swift.zip(self, dropFirst()).count { $0.timeMs == $1.timeMs } }
 }
 
 extension StitchPlan.Part {

@@ -26,6 +26,15 @@ extension StitchedSession {
     return text
   }
 
+  /// Says that an MP4 has pictures of several sizes, which some programs take for one; nil if it has not.
+  package func adviceOnSizes(_ form: FilmForm) -> String? {
+    guard form == .mp4, sizes.count > 1 else { return nil }
+    let (width, height) = (sizes.map(\.width).max() ?? 0, sizes.map(\.height).max() ?? 0)
+    return
+      "\(file): it has pictures of \(sizes.count) sizes, which players show as they are; for programs that stretch all to the "
+      + "first, --canvas \(width)x\(height) makes one"
+  }
+
   /// Says that the handling of gaps changes nothing; nil if it does, or nobody asks for it.
   package func adviceOnGaps(_ gaps: GapRule?) -> String? {
     guard let gaps, self.gaps == 0 else { return nil }

@@ -196,7 +196,10 @@ struct StitchPlan: Equatable {
       case .own, .dense: count
       }
     let most = Int64(divided) * SegmentSamples.recentPictures
-    return Int(min(speed.film(part.lengthMs) / SampleCadence.dense.sampleMs + 1, most))
+    let lengthMs = speed.film(part.lengthMs)
+    // A picture and a text may be held for longer than a sample.
+    let long = 2 * (lengthMs / MediaTime.maximumSampleMs)
+    return Int(min(lengthMs / SampleCadence.dense.sampleMs + 1, most) + long)
   }
 
   /// Whether Chromium looks into a part for the duration of the film's last picture.

@@ -33,6 +33,8 @@ public struct StitchedSession: Sendable, Equatable {
   package var size: PixelSize?
   /// The instant that counts as 0, for pictures without a clock; nil if instants are unix milliseconds.
   package var zeroMs: Int64?
+  /// The sizes of the pictures of an MP4.
+  var sizes: Set<PixelSize> = []
   /// The number of gaps in the part of the session.
   var gaps = 0
   /// The duration with `--idle cut`, in milliseconds; nil if nobody asks, or the film has no idle time.
@@ -144,6 +146,7 @@ public enum Stitching {
       pictures: written.pictures, merged: written.merged, size: written.size, zeroMs: zeroMs,
       warnings: part.warnings + plan.omissions(in: target))
     film.gaps = plan.gaps
+    film.sizes = Set(plan.parts.map { PixelSize(width: $0.segment.codedWidth, height: $0.segment.codedHeight) })
     return film
   }
 

@@ -41,6 +41,12 @@ struct FilmCommand: ReportingCommand {
   @Option(help: ArgumentHelp("Frames per second of numbered pictures.", valueName: "rate"))
   var fps: String?
 
+  @Option(
+    help: ArgumentHelp(
+      "Size of all pictures of an MP4, as 1280x720: each is shown whole, with black around it. (default: their own)",
+      valueName: "size"))
+  var canvas: String?
+
   @OptionGroup var part: ClipOptions
   @OptionGroup var idle: IdleOptions
   @OptionGroup var map: MapOptions
@@ -66,10 +72,25 @@ struct FilmCommand: ReportingCommand {
     try idle.validate(for: form, at: part.clip(idle: nil).speed)
     try map.validate(for: form, named: to)
     if assumedStart != nil { try part.requireNoClock() }
+    _ = try canvasSize()
     _ = try input()
   }
 
   private var form: FilmForm { FilmForm(ofName: to, maxSide: size.maxSide) }
+
+  /// - Throws: wrong usage.
+  private func canvasSize() throws -> PixelSize? {
+    guard let canvas else { return nil }
+    guard form == .mp4 else {
+      throw ValidationError("--canvas is for MP4; other forms have one canvas: see --max-side")
+    }
+    let sides = canvas.split(separator: "x", omittingEmptySubsequences: false).compactMap { Int($0) }
+    guard sides.count == 2, sides.allSatisfy((16...8_192).contains) else {
+      throw ValidationError("--canvas '\(canvas)': write its width and height, 16 to 8192, as 1280x720")
+    }
+    // H.264 has no odd sides.
+    return PixelSize(width: sides[0] + sides[0] % 2, height: sides[1] + sides[1] % 2)
+  }
 
   /// The start of numbered pictures if nobody states it.
   private var assumedStart: Int64? { start == nil && fps != nil ? Self.unknownStart : nil }
@@ -84,8 +105,11 @@ struct FilmCommand: ReportingCommand {
     let target = try Stitching.file(to)
     try form.requireEncoder(for: target)
     try map.check()
+    try requireNoInput(target)
     var options = try encoding.encoder(input())
+    options.input.target = target
     if form == .mp4 { options.maxSide = size.maxSide }
+    options.canvas = try canvasSize()
     options.limits.frames = max(options.limits.frames, Limits.ofFolder.frames)
     options.limits.entries = max(options.limits.entries, Limits.ofFolder.entries)
     options.limits.segments = max(options.limits.segments, Self.segments)
@@ -104,13 +128,32 @@ struct FilmCommand: ReportingCommand {
     }
     try map.write(result)
     for warning in result.warnings { say("\(warning.file): \(warning.what)") }
-    for advice in [result.adviceOnGaps(gaps), result.adviceOnStills].compactMap(\.self) { say(advice) }
+    for advice in [result.adviceOnSizes(form), result.adviceOnGaps(gaps), result.adviceOnStills].compactMap(\.self) {
+      say(advice)
+    }
     result.warnings = notes.all + result.warnings
     results.print(json: result.json, text: result.text(of: form))
   }
 
+  /// A picture of the input is not replaced by the poster of its film.
+  ///
+  /// - Throws: ``BadTarget``.
+  private func requireNoInput(_ target: String) throws {
+    guard case .poster = form, DurableFile.exists(target), FileKind.isImage(target), !FilmMark.isOn(fileAt: target)
+    else { return }
+    let isInput = inputs.contains { input in
+      let path = DurableFile.resolved(input)
+      return target == path || target.hasPrefix(path.asFolder)
+    }
+    guard isInput else { return }
+    throw BadTarget(
+      path: to, cause: "a picture of the input, which encoder-worker has not written", advice: "name another file")
+  }
+
   /// Returns the inputs in their order. Folders of numbered pictures stand for the folder around them.
   private func placedInputs(_ options: BatchEncoder.Options) throws -> [(path: String, inputs: [String])] {
+    // The film of a run before is no picture that `*.png` names.
+    let inputs = inputs.filter { !FileKind.isImage($0) || DurableFile.resolved($0) != options.input.target }
     guard case .numbers? = options.input.times else { return inputs.map { ($0, [$0]) } }
     return try inputs.map { path in
       guard let folders = try NumberedFolders(in: path, limits: options.limits) else { return (path, [path]) }
@@ -169,7 +212,7 @@ struct FilmCommand: ReportingCommand {
   }
 }
 
-/// What is said of the inputs of a film, in their order.
+/// Notes on the inputs of a film, in their order.
 private final class InputNotes: Sendable {
   /// The inputs, with the folders that stand for one.
   let inputs: [String]
