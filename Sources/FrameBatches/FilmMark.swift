@@ -18,9 +18,9 @@ package enum FilmMark {
 
   /// Returns a PNG or JPEG of our own encoder with the mark.
   package static func marking(_ file: [UInt8]) -> [UInt8] {
-    if file.starts(with: [0xFF, 0xD8, 0xFF, 0xE0]), file.count > 6 {
-      // Behind the JFIF header, which has to be first.
-      let place = min(file.count, 4 + Int(file[4]) << 8 + Int(file[5]))
+    if file.starts(with: [0xFF, 0xD8]), file.count > 6 {
+      // A JFIF header has to be first.
+      let place = file[3] == 0xE0 ? min(file.count, 4 + Int(file[4]) << 8 + Int(file[5])) : 2
       return file[..<place] + [0xFF, 0xFE, 0, UInt8(text.count + 2)] + text + file[place...]
     }
     // Behind the header chunk of a PNG.

@@ -26,14 +26,14 @@ import Testing
   }
 
   @Test func motionHasAKeyFrameEachTenSeconds() {
-    let motion = (0..<250).map { (timeMs: Int64(100 * $0), changed: Optional(9)) }
+    let motion: [(timeMs: Int64, changed: Int?)] = (0..<250).map { (100 * $0, 9) }
     #expect(starts(motion, endMs: 25_000) == [0, 10_000, 20_000])
-    let noise = motion.map { ($0.timeMs, Optional(100)) }
+    let noise: [(timeMs: Int64, changed: Int?)] = motion.map { ($0.timeMs, 100) }
     #expect(starts(noise, endMs: 25_000) == [0, 10_000, 20_000])
   }
 
   @Test func stillHasNoFurtherKeyFrame() {
-    let still = (0..<300).map { (timeMs: Int64(1_000 * $0), changed: $0 == 0 ? nil : Optional(0)) }
+    let still: [(timeMs: Int64, changed: Int?)] = (0..<300).map { (1_000 * $0, 0) }
     #expect(starts(still, endMs: 300_000) == [0])
     #expect(starts([(0, nil)], endMs: 3_600_000) == [0])
   }
@@ -44,7 +44,7 @@ import Testing
   }
 
   @Test func picturesThatStayCountLittle() {
-    let screens = (0..<60).map { (timeMs: Int64(28_000 * $0), changed: $0 == 0 ? nil : Optional(5)) }
+    let screens: [(timeMs: Int64, changed: Int?)] = (0..<60).map { (28_000 * $0, 5) }
     #expect(starts(screens, endMs: 60 * 28_000) == [0, 616_000, 1_232_000])
   }
 
@@ -58,14 +58,13 @@ import Testing
 
   /// Of a segment with too many pictures, a fast film shows the first only.
   @Test func fastFilmHasASegmentForEachPictureOnScreen() {
-    let captures = (0..<120).map { (timeMs: Int64(1_000 * $0), changed: Optional(1)) }
-    #expect(starts(captures, endMs: 120_000, FilmCuts(pictureMs: 24_000, distanceMs: 4_800)).count == 12)
-    #expect(
-      starts(
-        captures.map { ($0.timeMs, Optional(0)) }, endMs: 120_000, FilmCuts(pictureMs: 24_000, distanceMs: 4_800)
-      ) == [0])
-    let sparse = (0..<10).map { (timeMs: Int64(60_000 * $0), changed: Optional(1)) }
-    #expect(starts(sparse, endMs: 600_000, FilmCuts(pictureMs: 24_000, distanceMs: 4_800)) == [0])
+    let film = FilmCuts(pictureMs: 24_000, distanceMs: 4_800)
+    let captures: [(timeMs: Int64, changed: Int?)] = (0..<120).map { (1_000 * $0, 1) }
+    #expect(starts(captures, endMs: 120_000, film) == [0, 24_000, 48_000, 72_000, 96_000])
+    let still: [(timeMs: Int64, changed: Int?)] = captures.map { ($0.timeMs, 0) }
+    #expect(starts(still, endMs: 120_000, film) == [0])
+    let sparse: [(timeMs: Int64, changed: Int?)] = (0..<10).map { (60_000 * $0, 1) }
+    #expect(starts(sparse, endMs: 600_000, film) == [0])
   }
 
   @Test func onlyTheEndOfALongHoldIsDivided() {
