@@ -69,10 +69,13 @@ package struct BatchSessions: Sendable {
     options: InputOptions = InputOptions(), limits: Limits = Limits(), unpacker: (any ArchiveUnpacker)? = nil,
     cancellation: Cancellation = .never
   ) throws {
-    let opened = try OpenedBatch(
+    var opened = try OpenedBatch(
       reading: path, named: name, inFolders: folderName, files: files, options, limits, unpacker, cancellation)
     var release = Optional(opened.release)
     defer { release?(nil) }
+    if options.takesAnyName || options.target != nil {
+      try opened.source.leaveOutFilms(in: files.isEmpty ? DurableFile.resolved(path) : nil, limits: limits)
+    }
     try Self.requireOneDescription(opened.source.contents, opened.name)
     if let sessions = try BatchSessions(opened, limits: limits) {
       self = sessions
@@ -107,7 +110,7 @@ package struct BatchSessions: Sendable {
     drafts[0].refused =
       source.contents.refused + drafts[0].refused
       + others.map { RefusedFrame(source: $0, reason: "in a folder of its own", kind: .inFolder) }
-    drafts[0].warnings += Self.warnings(ofLost: drafts, of: source, limits)
+    drafts[0].warnings += source.notes + Self.warnings(ofLost: drafts, of: source, limits)
     var readers: [BatchReader] = []
     var refused: [RefusedSession] = []
     for draft in drafts {

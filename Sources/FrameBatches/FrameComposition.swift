@@ -84,7 +84,7 @@ package struct Layer: Sendable, Equatable {
   }
 }
 
-package struct PixelSize: Sendable, Equatable {
+package struct PixelSize: Sendable, Hashable {
   package let width: Int
   package let height: Int
 

@@ -14,6 +14,16 @@ package struct InputOptions: Sendable, Equatable {
   package var times: FrameTimes?
   /// The zone of local times in names; nil if the user states none. No zone is guessed.
   package var timeZone: ZoneRules?
+  /// The file that the call writes, without links. It is no picture of its own film.
+  package var target: String?
+
+  /// Whether the files' names tell no times, so that each may be that of a picture.
+  var takesAnyName: Bool {
+    switch times {
+    case .modified?, .exif?, .numbers?: true
+    case .names?, nil: false
+    }
+  }
 
   /// Whether the batch becomes a film, which may begin at any time.
   package var isFilm = false

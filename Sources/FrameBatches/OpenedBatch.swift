@@ -8,7 +8,7 @@ import JSON
 struct OpenedBatch {
   /// The batch's name in messages.
   let name: String
-  let source: BatchSource
+  var source: BatchSource
   /// Call it once: see ``UnpackedArchive``.
   let release: (SessionID?) -> Void
 

@@ -94,6 +94,23 @@ public final class BatchEncoder: Sendable {
       return parts.count > 1 ? parts.map { ReadBatch(batch: $0, opening: nil) } : [self]
     }
 
+    /// The place of an input in a row.
+    package enum Place {
+      case shown(ReadBatch)
+      /// It has the same pictures as an input before.
+      case same(asInput: String)
+    }
+
+    /// Places it behind the inputs before.
+    ///
+    /// - Throws: ``BadBatch``.
+    package func place(in row: inout InputRow, named path: String) throws -> Place {
+      switch try row.place(batch, named: path) {
+      case .shown(let placed): .shown(ReadBatch(batch: placed, opening: opening))
+      case .same(let other): .same(asInput: other)
+      }
+    }
+
     /// The facts of each session.
     package var batches: [Batch] { batch.readers.map(\.batch) }
 
@@ -199,7 +216,7 @@ public final class BatchEncoder: Sendable {
     let batch = read.batch
     let bound = Int(Timeline.segmentBound(of: batch, options))
     // The last hold of a folder's part is not counted when the folder is split.
-    let lastHold = batch.folder == nil ? 0 : Int(batch.lastHoldMs / options.segmentMs)
+    let lastHold = batch.folder == nil ? 0 : Int(batch.lastHoldMs / options.longestSegmentMs)
     guard bound - lastHold <= options.limits.segments else {
       throw BadBatch(
         "plan", batch.name, "more than the limit of \(options.limits.segments) segments",

@@ -249,7 +249,7 @@ import Testing
 
   @Test(
     arguments: [
-      ("0", nil), ("1001", nil), ("x", nil), ("1.00001", nil), ("", nil), ("-1", nil), (nil, 0), (nil, nil),
+      ("0", nil), ("1001", nil), ("x", nil), ("1.0000000001", nil), ("", nil), ("-1", nil), (nil, 0), (nil, nil),
       ("3", 1_000),
     ] as [(String?, Int64?)])
   func startWithoutExactlyOneValidRateIsRefused(_ fps: String?, _ intervalMs: Int64?) {

@@ -54,7 +54,7 @@ final class GIFEncoder: AnimatedPictureEncoder {
     head.append(littleEndian: size.height, bytes: 2)
     // A palette of colours of 8 bits; background and shape of the pixels.
     head += [0xF0 | UInt8((shared?.palette.bits ?? 1) - 1), 0, 0]
-    return head + (shared?.palette.table ?? Array(repeating: 0, count: 6)) + Self.loop
+    return head + (shared?.palette.table ?? Array(repeating: 0, count: 6)) + Self.loop + FilmMark.gifComment
   }
 
   func encode(_ picture: FrameBuffer) -> StoredPicture? {

@@ -7,7 +7,7 @@ import FrameBatches
 
 final class WebPEncoder: AnimatedPictureEncoder {
   let headBytes = 44
-  let tail: [UInt8] = []
+  let tail = FilmMark.webPTail
   private let size: PixelSize
   private var canvas: AnimationCanvas
   private var hasTransparency = false
@@ -24,7 +24,7 @@ final class WebPEncoder: AnimatedPictureEncoder {
 
   func head(pictureBytes: Int) -> [UInt8] {
     var head = Array("RIFF".utf8)
-    head.append(littleEndian: headBytes - 8 + pictureBytes, bytes: 4)
+    head.append(littleEndian: headBytes - 8 + pictureBytes + tail.count, bytes: 4)
     head += Array("WEBPVP8X".utf8)
     head.append(littleEndian: 10, bytes: 4)
     // An animation, which may have transparent parts.

@@ -60,9 +60,11 @@ package final class SheetCanvas {
     }
   }
 
-  package func png() throws(FFmpegError) -> [UInt8] { try ImageFile.png(pixels) }
+  package func png() throws(FFmpegError) -> [UInt8] { FilmMark.marking(try ImageFile.png(pixels)) }
 
-  package func jpeg() throws(FFmpegError) -> [UInt8] { try ImageFile.jpeg(try pixels.subsampled(), scale: 3) }
+  package func jpeg() throws(FFmpegError) -> [UInt8] {
+    FilmMark.marking(try ImageFile.jpeg(try pixels.subsampled(), scale: 3))
+  }
 
   /// Paints the pixels of an area for which `isWanted` returns true.
   private func paint(_ area: SheetArea, _ colour: Colour, where isWanted: (Int, Int) -> Bool) {

@@ -15,12 +15,18 @@ public struct EncodingOptions: Sendable {
   package static let longestHoldMs: Int64 = 86_400_000
   /// The lengths of a full segment, in milliseconds.
   package static let segmentLengths: ClosedRange<Int64> = 1_000...600_000
+  /// The rule for the segments of a film that leaves none behind; nil for segments of one length.
+  package var film: FilmCuts?
+  /// The longest part of a hold that one segment has, in milliseconds.
+  package var longestSegmentMs: Int64 { film?.longestMs ?? segmentMs }
   /// The colour behind transparent pixels.
   public var background = Colour.black
   /// The limits of a batch.
   public var limits = Limits()
   /// Maximum length of a picture's sides in pixels, to which larger ones are scaled; nil for any length.
   package var maxSide: Int?
+  /// The size of all pictures, which stand in its middle; even sides. For films only: manifests tell the places of masks.
+  package var canvas: PixelSize?
   /// Facts that batches may not state.
   package var input = InputOptions()
   /// The decoder processes; nil to decode trusted files in this process. Pictures have the limits and the background that the

@@ -126,7 +126,7 @@ private struct FrameDecoder {
   ) {
     previous = last
     self.cache = cache
-    scaler = PictureScaler(maxSide: options.maxSide, converter: PictureConverter())
+    scaler = PictureScaler(maxSide: options.maxSide, canvas: options.canvas, converter: PictureConverter())
     decoder =
       options.decoders.map {
         SandboxedDecoder($0, for: session, options.profile, cancellation: cancellation)
@@ -206,14 +206,16 @@ private struct FrameDecoder {
   }
 }
 
-/// Scales pictures to a maximum length of their sides; nil to keep their size.
+/// Scales pictures to a maximum length of their sides, and puts them on a canvas; nil to keep their size.
 private struct PictureScaler {
   let maxSide: Int?
+  let canvas: PixelSize?
   let converter: PictureConverter
 
   func fitted(_ picture: Picture) throws(FFmpegError) -> Picture {
-    guard let maxSide else { return picture }
-    return try picture.fitted(maxSide: maxSide, with: converter)
+    let fitted = try maxSide.map { (side) throws(FFmpegError) in try picture.fitted(maxSide: side, with: converter) }
+    guard let canvas else { return fitted ?? picture }
+    return try (fitted ?? picture).placed(on: canvas, with: converter)
   }
 }
 

@@ -47,6 +47,8 @@ package struct EncoderSettings: Sendable {
   let maxHoldMs: Int64
   /// The length of a full segment, in milliseconds.
   let segmentMs: Int64
+  /// Whether the segments are those of a film that leaves none behind.
+  let isFilm: Bool
   /// The colour behind transparent pixels.
   let background: Colour
   /// How far x264 looks for motion; ignored in archives, which have parameters of their own.
@@ -81,7 +83,8 @@ package struct EncoderSettings: Sendable {
     self.motion = motion
     quality = options.quality
     maxHoldMs = options.maxHoldMs
-    segmentMs = options.segmentMs
+    segmentMs = options.film == nil ? options.segmentMs : FilmCuts.fullMs
+    isFilm = options.film != nil
     background = options.background
   }
 

@@ -79,17 +79,23 @@ package struct Timeline: Sendable {
   private var pending: Capture?
   /// The start of the open segment.
   private var segmentStart: Int64?
+  /// The rule for the segments of a film; nil for segments of one length.
+  private let film: FilmCuts?
+  private var filmed = FilmCuts.OpenSegment()
 
-  package init(intervalMs: Int64, maxHoldMs: Int64?, segmentMs: Int64 = Self.defaultSegmentMs) {
+  package init(
+    intervalMs: Int64, maxHoldMs: Int64?, segmentMs: Int64 = Self.defaultSegmentMs, film: FilmCuts? = nil
+  ) {
     self.intervalMs = intervalMs
     self.maxHoldMs = maxHoldMs
-    self.segmentMs = segmentMs
+    self.segmentMs = film?.longestMs ?? segmentMs
+    self.film = film
   }
 
   package init(of batch: Batch, _ options: EncodingOptions) {
     self.init(
       intervalMs: batch.intervalMs, maxHoldMs: batch.capture == .onChange ? nil : options.maxHoldMs,
-      segmentMs: options.segmentMs)
+      segmentMs: options.segmentMs, film: options.film)
   }
 
   /// Maximum number of segments of a batch, whichever of its frames can be decoded.
@@ -98,7 +104,7 @@ package struct Timeline: Sendable {
     let shown = zip(batch.frames, ends).map { frame, end in
       batch.capture == .onChange ? end - frame.timeMs : min(end - frame.timeMs, options.maxHoldMs)
     }
-    return shown.reduce(0) { $0 + $1 / options.segmentMs + 1 }
+    return shown.reduce(0) { $0 + $1 / options.longestSegmentMs + 1 }
   }
 
   /// Appends the next capture, which is later than the one before.
@@ -130,23 +136,33 @@ package struct Timeline: Sendable {
     }
 
     var opened = segmentStart
-    for cut in cuts(from: start, until: shownUntil, in: opened ?? start) {
-      append(until: cut, opening: opened == nil, closingGapMs: 0)
+    // The pieces of a film's hold stay in its segment.
+    for cut in cuts(from: start, until: shownUntil, in: film == nil ? opened ?? start : start) {
+      append(until: cut, opening: opened == nil, closingGapMs: film == nil ? 0 : nil)
+      opened = film == nil ? nil : opened ?? start
       start = cut
-      opened = nil
       status = .continued
     }
 
     let gapMs = untilMs - shownUntil
     let segment = opened ?? start
+    if film != nil {
+      if segment == capture.timeMs { filmed = FilmCuts.OpenSegment() }
+      filmed.add(capture, holdMs: shownUntil - capture.timeMs)
+    }
     let closes =
       next.map { next in
-        gapMs > 0 || (next.width, next.height) != (capture.width, capture.height)
-          || 2 * (next.timeMs - segment - segmentMs) >= -intervalMs
+        gapMs > 0 || (next.width, next.height) != (capture.width, capture.height) || isFull(from: segment, before: next)
       } ?? true
     append(until: shownUntil, opening: opened == nil, closingGapMs: closes ? gapMs : nil)
     segmentStart = closes ? nil : segment
     return result
+  }
+
+  /// Whether a segment has no room for the next capture.
+  private func isFull(from segment: Int64, before next: Capture) -> Bool {
+    film?.end(filmed, before: next, lengthMs: next.timeMs - segment)
+      ?? (2 * (next.timeMs - segment - segmentMs) >= -intervalMs)
   }
 
   /// Returns where a hold is cut, in order; nowhere if its segment can take it.

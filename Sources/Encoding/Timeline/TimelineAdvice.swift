@@ -121,9 +121,10 @@ package struct TimelineAdvice {
   /// Puts the captures on a timeline; nil if they make too many segments.
   private func plan(_ options: EncodingOptions, _ isOnChange: Bool) -> Plan? {
     let shownMs = isOnChange ? batch.endMs - captures[0].timeMs : Int64(captures.count) * options.maxHoldMs
-    guard shownMs / options.segmentMs + Int64(captures.count) <= options.limits.segments else { return nil }
+    guard shownMs / options.longestSegmentMs + Int64(captures.count) <= options.limits.segments else { return nil }
     var timeline = Timeline(
-      intervalMs: batch.intervalMs, maxHoldMs: isOnChange ? nil : options.maxHoldMs, segmentMs: options.segmentMs)
+      intervalMs: batch.intervalMs, maxHoldMs: isOnChange ? nil : options.maxHoldMs, segmentMs: options.segmentMs,
+      film: options.film)
     var plan = Plan(options)
     for capture in captures {
       for hold in timeline.append(capture) { plan.add(hold) }

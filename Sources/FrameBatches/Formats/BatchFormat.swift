@@ -47,7 +47,7 @@ package struct BatchDraft {
 package struct BatchSource {
   /// The batch's file name without the suffix of an archive, such as `.tar.gz`.
   package let name: String
-  package let contents: any BatchContents
+  package internal(set) var contents: any BatchContents
   /// The path that the user gave, for commands in messages; nil for a batch of a queue.
   var path: String?
   /// The session of a recording that does not name its own; nil if the batch has no name.
@@ -55,6 +55,8 @@ package struct BatchSource {
   /// The session by the batch's name; nil if an option names the session, or the batch has no name.
   var sessionName: SessionName?
   package var options = InputOptions()
+  /// Notes on files that are left out.
+  var notes: [String] = []
   /// Whether a `batch.json` lists the frames, also those in folders.
   var isDescribed = false
 

@@ -27,30 +27,50 @@ package struct CaptureRate: Sendable, Equatable {
     (numerator, denominator) = (1_000, intervalMs)
   }
 
-  /// - Parameter text: frames per second, with at most four decimals.
+  /// - Parameter text: frames per second, as a number with at most nine decimals or as a fraction: `29.97`, `30000/1001`, `1/5`.
   /// - Returns: nil for anything that is not between one frame an hour and 1 000 frames a second.
   package init?(framesPerSecond text: String) {
-    let parts = text.split(separator: ".", maxSplits: 1, omittingEmptySubsequences: false)
-    let decimals = parts.count == 2 ? parts[1] : ""
-    guard parts.allSatisfy({ $0.utf8.allSatisfy { (48...57).contains($0) } && !$0.isEmpty }), decimals.utf8.count <= 4,
-      parts[0].utf8.count <= 4,
-      let value = Int64("\(parts[0])\(decimals)" + String(repeating: "0", count: 4 - decimals.utf8.count)),
-      (3...10_000_000).contains(value)
+    let parts = text.split(separator: "/", maxSplits: 1, omittingEmptySubsequences: false)
+    guard let over = Self.decimal(parts[0]), let under = parts.count == 2 ? Self.decimal(parts[1]) : (1, 1),
+      under.value > 0
     else { return nil }
-    (numerator, denominator) = (value, 10_000)
+    // Nine digits and nine decimals each: the products fit in 128 bits.
+    let (value, per) = (Int128(over.value) * Int128(under.scale), Int128(under.value) * Int128(over.scale))
+    guard 3_600 * value >= per, value <= 1_000 * per else { return nil }
+    let divisor = Self.commonDivisor(value, per)
+    guard let numerator = Int64(exactly: value / divisor), let denominator = Int64(exactly: per / divisor) else {
+      return nil
+    }
+    (self.numerator, self.denominator) = (numerator, denominator)
+  }
+
+  private static func decimal(_ text: Substring) -> (value: Int64, scale: Int64)? {
+    let parts = text.split(separator: ".", maxSplits: 1, omittingEmptySubsequences: false)
+    guard parts.allSatisfy({ (1...9).contains($0.utf8.count) && $0.utf8.allSatisfy { (48...57).contains($0) } }),
+      let value = Int64(parts.joined())
+    else { return nil }
+    return (value, (0..<(parts.count == 2 ? parts[1].utf8.count : 0)).reduce(1) { scale, _ in 10 * scale })
+  }
+
+  private static func commonDivisor(_ one: Int128, _ other: Int128) -> Int128 {
+    other == 0 ? one : commonDivisor(other, one % other)
   }
 
   /// Returns the time of a capture after the first one, in milliseconds. It is exact to half a millisecond for any number.
   ///
   /// - Returns: nil on overflow.
   func offsetMs(of number: Int64) -> Int64? {
-    let (product, isTooLarge) = number.multipliedReportingOverflow(by: 1_000 * denominator)
-    guard !isTooLarge, product < .max - numerator else { return nil }
-    return (product + numerator / 2) / numerator
+    Int64(exactly: (Int128(number) * 1_000 * Int128(denominator) + Int128(numerator / 2)) / Int128(numerator))
+  }
+
+  /// Returns the number of the capture that is a time after the first one: the reverse of ``offsetMs(of:)``.
+  func number(atOffsetMs offsetMs: Int64) -> Int64? {
+    let scale = 1_000 * Int128(denominator)
+    return Int64(exactly: (Int128(offsetMs) * Int128(numerator) + scale / 2) / scale)
   }
 
   /// The nominal interval in milliseconds, at least one.
-  var intervalMs: Int64 { max(1, (1_000 * denominator + numerator / 2) / numerator) }
+  var intervalMs: Int64 { max(1, offsetMs(of: 1) ?? 1) }
 }
 
 extension InputOptions {
@@ -114,7 +134,11 @@ extension InputOptions {
     }
     guard
       let rate = fps.flatMap(CaptureRate.init(framesPerSecond:)) ?? intervalMs.flatMap(CaptureRate.init(intervalMs:))
-    else { throw InvalidOption(fps == nil ? .interval : .fps, "is not between one frame an hour and 1000 a second") }
+    else {
+      let range = "is not between one frame an hour and 1000 a second"
+      guard fps != nil else { throw InvalidOption(.interval, range) }
+      throw InvalidOption(.fps, range + "; write a number or a fraction, such as 2, 29.97 or 30000/1001")
+    }
     self.times = .numbers(startMs: startMs, rate, pattern)
   }
 

@@ -44,6 +44,23 @@ package enum SessionInstant: Equatable, Sendable {
     }
   }
 
+  /// Returns the instant after a time.
+  package func after(ms: Int64) -> SessionInstant {
+    switch self {
+    case .unixMs(let start): .unixMs(start + ms)
+    case .afterStartMs(let start): .afterStartMs(start + ms)
+    }
+  }
+
+  /// Returns a length of time in milliseconds: seconds with up to three decimals, as `12.5s` or `12.5`.
+  ///
+  /// - Returns: nil for any other text, and for no time at all.
+  package static func length(_ text: String) -> Int64? {
+    let ms = milliseconds(
+      ofSeconds: text[...].dropFirst(text.hasPrefix("+") ? 1 : 0).dropLast(text.hasSuffix("s") ? 1 : 0))
+    return ms.flatMap { $0 > 0 ? $0 : nil }
+  }
+
   /// Later than any capture.
   private static let maximumMs: Int64 = 1 << 42
 

@@ -41,7 +41,7 @@ struct TimeTable {
     for (index, line) in lines.enumerated() {
       let cells = Self.cells(of: line.text, form)
       guard max(columns.file, columns.time) < cells.count, let time = reader.time(in: cells[columns.time]) else {
-        let isHeader = index == 0 && !cells.contains(where: NameAdvice.isPicture)
+        let isHeader = index == 0 && !cells.contains(where: PictureNames.isPicture)
         if !isHeader {
           faults.append(TimeList.Fault(line: line.number, reason: "no time in '\(line.text.prefix(80))'"))
         }
@@ -68,7 +68,7 @@ struct TimeTable {
       var counts: [Columns: Int] = [:]
       for line in lines {
         let cells = cells(of: line.text, form)
-        guard let file = cells.firstIndex(where: NameAdvice.isPicture) else { continue }
+        guard let file = cells.firstIndex(where: PictureNames.isPicture) else { continue }
         for time in cells.indices where time != file && reader.time(in: cells[time]) != nil {
           counts[Columns(file: file, time: time), default: 0] += 1
         }
@@ -97,7 +97,7 @@ struct TimeTable {
     case .spaces:
       // A date and a time of day have a space between them, and so may a name.
       let words = line.split(whereSeparator: \.isWhitespace).prefix(mostCells)
-      guard let file = words.firstIndex(where: { NameAdvice.isPicture(String($0)) }), words.count > 1 else { return [] }
+      guard let file = words.firstIndex(where: { PictureNames.isPicture(String($0)) }), words.count > 1 else { return [] }
       let rest = file == 0 ? words.dropFirst() : words[..<file]
       return [String(words[file]), rest.joined(separator: " ")]
     }

@@ -62,7 +62,8 @@ extension Stitching {
     let first = AnimationPlan(plan).parts[0]
     let own = PixelSize(width: first.segment.width, height: first.segment.height)
     let size = maxSide.map { own.fitted(into: PixelSize(width: $0, height: $0)) } ?? own
-    let image = try videos.image(of: first.segment, frame: first.pictures[0].frame, fitting: size, as: format)
+    let image = FilmMark.marking(
+      try videos.image(of: first.segment, frame: first.pictures[0].frame, fitting: size, as: format))
     try file.write(image, at: 0)
     return (image.count, 1, 0, size)
   }

@@ -24,6 +24,9 @@ package struct Clip: Sendable, Equatable {
 
   var isWhole: Bool { from == nil && to == nil }
 
+  /// Returns the clip with another handling of idle time.
+  func with(idle: IdleRule) -> Clip { Clip(from: from, to: to, speed: speed, idle: idle) }
+
   /// Returns the part of a session in unix milliseconds, without what lies outside of the session.
   ///
   /// - Parameter bounds: of the session; not empty.

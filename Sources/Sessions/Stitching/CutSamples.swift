@@ -154,8 +154,7 @@ extension SegmentSamples {
       timing: [text.lasting(text.duration + early)] + timing.dropFirst())
   }
 
-  /// The pictures in whose durations Chromium looks for that of the next one, and of a film's last one.
-  static let recentPictures: Int64 = 32
+  static let recentPictures = SampleCadence.recentPictures
 
   /// Repeats pictures so that players stay in time, as the encoder does: see ``SampleCadence``. The video of another encoder
   /// stays as it is.

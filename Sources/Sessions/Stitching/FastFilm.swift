@@ -28,6 +28,20 @@ struct FilmPace {
   }
 }
 
+extension FilmCuts {
+  /// The cuts of a film that is made once, at a speed.
+  package init(_ speed: FilmSpeed, _ form: FilmForm) {
+    let pace = FilmPace(of: form)
+    guard speed.isFast else {
+      self.init(thousandths: speed.thousandths)
+      return
+    }
+    self.init(
+      pictureMs: speed.normal(pace.pictureTicks) / MediaTime.ticks(ms: 1),
+      distanceMs: speed.normal(1_000) / pace.picturesASecond)
+  }
+}
+
 /// The parts of a film at a high speed.
 struct FastFilm {
   /// The longest time without a sample while a picture stays, in ticks: see ``SampleCadence/dense``.
@@ -51,7 +65,7 @@ struct FastFilm {
     var latestMs: Int64?
     for part in all {
       let frames = part.frames
-      captures += frames.count - (frames.first?.timeMs == latestMs ? 1 : 0)
+      captures += frames.captures - (frames.first?.timeMs == latestMs ? 1 : 0)
       latestMs = frames.last?.timeMs
       add(part, frames)
     }
@@ -92,7 +106,7 @@ struct FastFilm {
     part.startMs -= part.earlyMs
     part.isOnlyFirst = isOnlyFirst
     if !parts.isEmpty { end(atMs: part.startMs) }
-    shown += frames.count - (isStill ? 1 : 0)
+    shown += frames.captures - (isStill ? 1 : 0)
     shownMs = frames.last?.timeMs
     parts.append(part)
   }
@@ -111,6 +125,11 @@ struct FastFilm {
   private static func hasMultiple(of step: Int64, _ range: Range<Int64>) -> Bool {
     (range.lowerBound + step - 1) / step * step < range.upperBound
   }
+}
+
+extension ArraySlice<PublishedSegment.Frame> {
+  /// The number of captures: a long hold is several frames of one.
+  fileprivate var captures: Int { count - Swift.zip(self, dropFirst()).count { $0.timeMs == $1.timeMs } }
 }
 
 extension StitchPlan.Part {

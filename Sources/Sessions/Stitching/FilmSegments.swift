@@ -11,8 +11,26 @@ package final class FilmSegments: ArtifactStore, SegmentVideos {
     var session: SessionID?
     /// By start, in unix milliseconds.
     var segments: [Int64: Stored] = [:]
+    /// Two batches with other pictures for one time, and the time in unix milliseconds.
+    var conflict: (one: String, other: String, atMs: Int64)?
     /// Whether the times of pictures count from the assumed start.
     var isWithoutClock = false
+
+    /// Keeps the first one in time, whichever thread finds it.
+    mutating func noteConflict(_ one: PublishedSegment, _ other: PublishedSegment) {
+      let atMs = max(one.startMs, other.startMs)
+      if let conflict, conflict.atMs <= atMs { return }
+      conflict = (min(one.batch, other.batch), max(one.batch, other.batch), atMs)
+    }
+
+    /// - Throws: ``BadBatch`` if batches show other pictures for the same time.
+    mutating func requireNoConflict() throws(BadBatch) {
+      let all = segments.values.map(\.segment).sorted { $0.startMs < $1.startMs }
+      for (one, next) in zip(all, all.dropFirst()) where one.batchDigest != next.batchDigest {
+        if next.startMs < one.endMs, !one.isSeam(with: next) { noteConflict(one, next) }
+      }
+      if let conflict { throw .otherPictures(conflict.other, conflict.one, atMs: conflict.atMs) }
+    }
   }
 
   private struct Stored {
@@ -68,11 +86,13 @@ package final class FilmSegments: ArtifactStore, SegmentVideos {
     let isWithoutClock = isWithoutClock(source)
     state.withLock { state in
       state.isWithoutClock = state.isWithoutClock || isWithoutClock
-      // A batch that is named twice is the same batch.
       for manifest in manifests {
         let stored = Stored(
           segment: manifest.segment, video: manifest.staged.video, marks: SessionMarks(of: manifest))
-        state.segments[manifest.segment.startMs] = state.segments[manifest.segment.startMs] ?? stored
+        let known = state.segments.updateValue(stored, forKey: manifest.segment.startMs)
+        if let known, known.segment.batchDigest != stored.segment.batchDigest {
+          state.noteConflict(known.segment, stored.segment)
+        }
       }
     }
   }
@@ -99,7 +119,8 @@ package final class FilmSegments: ArtifactStore, SegmentVideos {
   package func film(
     showing clip: Clip, as form: FilmForm, to target: String, gaps: GapRule, progress: (Int, Int) throws -> Void
   ) throws -> StitchedSession {
-    let all = state.withLock { $0 }
+    var all = state.withLock { $0 }
+    try all.requireNoConflict()
     let starts = all.segments.keys.sorted()
     guard let session = all.session, let first = starts.first, let last = starts.last.flatMap({ all.segments[$0] })
     else {
@@ -114,9 +135,15 @@ package final class FilmSegments: ArtifactStore, SegmentVideos {
         return stored.segment
       }
       part.marks = SessionMarks(part.segments.compactMap { all.segments[$0.startMs]?.marks })
-      return try Stitching.film(
+      var film = try Stitching.film(
         of: part, in: session, from: self, showing: clip, as: form, to: target, gaps: gaps, zeroMs: zeroMs,
         progress: progress)
+      if clip.idle == nil, !clip.speed.isFast, !form.isPoster {
+        let cut = try StitchPlan(
+          part, of: clip.with(idle: .cut), gaps: gaps, as: form, in: session, haveEqualKeys: keyComparison)
+        film.cutMs = cut.durationMs < film.durationMs ? cut.durationMs : nil
+      }
+      return film
     } catch var bad as BadClip {
       bad.zeroMs = zeroMs
       throw bad

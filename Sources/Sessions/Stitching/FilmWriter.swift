@@ -104,7 +104,7 @@ struct FilmWriter {
     try samples.shortenIdle(of: part)
     samples.lead(byMs: part.earlyMs)
     if plan.speed != .normal { samples.retime(from: MediaTime.ticks(ms: part.startMs), &clock) }
-    try samples.requireReadableDurations(segment.file)
+    try samples.divideUnreadable(segment.file)
     do {
       // An imported video may have a key frame there.
       if start > 0, samples.parameterSets.coding == .h264, samples.video.first?.isKey != true {

@@ -59,13 +59,39 @@ extension SegmentSamples {
 
   /// - Throws: ``BadSession`` if a picture is shown for longer than a reader can count.
   func requireReadableDurations(_ file: String) throws(BadSession) {
-    guard (video + timing).allSatisfy({ $0.duration <= MediaTime.ticks(ms: MediaTime.maximumSampleMs) }) else {
+    guard (video + timing).allSatisfy({ $0.duration <= Self.longest }) else { throw Self.unreadableHold(file) }
+  }
+
+  /// Divides what is shown for longer than a reader can count: a picture is repeated, and so is the empty text of a gap.
+  ///
+  /// - Throws: ``BadSession`` for the video of another encoder.
+  mutating func divideUnreadable(_ file: String) throws(BadSession) {
+    guard (video + timing).contains(where: { $0.duration > Self.longest }) else { return }
+    guard parameterSets.coding == .h264, let writer = try? SkipSliceWriter(after: parameterSets) else {
       throw Self.unreadableHold(file)
     }
+    let repeated = writer.picture(1)
+    let texts = timing.flatMap { text in
+      text.data.count > 2 ? [text] : Self.pieces(of: text.duration).map { text.lasting($0) }
+    }
+    let pictures = video.flatMap { sample in
+      let pieces = Self.pieces(of: sample.duration)
+      return [sample.lasting(pieces[0])] + pieces.dropFirst().map { Sample(duration: $0, data: repeated) }
+    }
+    guard let numbered = try? numbered(pictures, writer) else { throw Self.unreadableHold(file) }
+    set(video: numbered, timing: texts)
+    try requireReadableDurations(file)
+  }
+
+  private static let longest = MediaTime.ticks(ms: MediaTime.maximumSampleMs)
+
+  private static func pieces(of duration: Int64) -> [Int64] {
+    let count = 1 + (duration - 1) / longest
+    return (0..<count).map { duration * ($0 + 1) / count - duration * $0 / count }
   }
 
   static func unreadableHold(_ file: String) -> BadSession {
-    BadSession(file, "a hold of more than 6.6 hours behind it", advice: "stitch with --gaps cut")
+    BadSession(file, "a hold of more than 6.6 hours behind it", advice: "use --gaps cut")
   }
 
   /// Puts the parameter sets before each key frame, for readers of pictures of several kinds.

@@ -57,6 +57,8 @@ struct StitchPlan: Equatable {
   /// The instants that the film shows, and their names.
   let map: FilmMap
   let chapters: [FilmChapter]
+  /// The number of gaps in the part of the session that are held or left out.
+  let gaps: Int
   /// The instant that counts as 0, for pictures without a clock; nil if instants are unix milliseconds.
   var zeroMs: Int64?
   /// Whether pictures of AV1 may be coded again, for a clip that begins inside a segment.
@@ -92,6 +94,7 @@ struct StitchPlan: Equatable {
     as form: FilmForm = .mp4, idle: IdleRule?, marks: SessionMarks = SessionMarks(), haveEqualKeys: Stills.KeyComparison
   ) rethrows {
     var (parts, chapters) = Self.parts(of: segments, gaps: gaps, range: range, speed: speed)
+    self.gaps = Self.gaps(between: segments, in: range)
     let shown = (parts.first?.shown.lowerBound ?? 0)..<(parts.last?.shown.upperBound ?? 0)
     if let idle, !speed.isFast, !parts.isEmpty {
       let stills = try Stills(
@@ -144,6 +147,17 @@ struct StitchPlan: Equatable {
     return (parts, chapters)
   }
 
+  private static func gaps(between segments: [PublishedSegment], in range: Range<Int64>?) -> Int {
+    let nexts = segments.dropFirst().map { $0 } as [PublishedSegment?] + [nil]
+    return zip(segments, nexts).count { segment, next in
+      let gap =
+        next.map { segment.gap(before: $0).map { $0.startMs..<$0.endMs } } ?? segment.endMs..<segment.endMs
+        + segment.gapAfterMs
+      guard let gap, !gap.isEmpty else { return false }
+      return range.map { $0.overlaps(gap) } ?? true
+    }
+  }
+
   /// Returns the map with the names of the film's session and chapters.
   func namedMap(of session: String) -> NamedMap {
     NamedMap(session: session, map: map, chapters: chapters, zeroMs: zeroMs)
@@ -182,7 +196,10 @@ struct StitchPlan: Equatable {
       case .own, .dense: count
       }
     let most = Int64(divided) * SegmentSamples.recentPictures
-    return Int(min(speed.film(part.lengthMs) / SampleCadence.dense.sampleMs + 1, most))
+    let lengthMs = speed.film(part.lengthMs)
+    // A picture and a text may be held for longer than a sample.
+    let long = 2 * (lengthMs / MediaTime.maximumSampleMs)
+    return Int(min(lengthMs / SampleCadence.dense.sampleMs + 1, most) + long)
   }
 
   /// Whether Chromium looks into a part for the duration of the film's last picture.

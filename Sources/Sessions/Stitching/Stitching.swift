@@ -33,8 +33,14 @@ public struct StitchedSession: Sendable, Equatable {
   package var size: PixelSize?
   /// The instant that counts as 0, for pictures without a clock; nil if instants are unix milliseconds.
   package var zeroMs: Int64?
+  /// The sizes of the pictures of an MP4.
+  var sizes: Set<PixelSize> = []
+  /// The number of gaps in the part of the session.
+  var gaps = 0
+  /// The duration with `--idle cut`, in milliseconds; nil if nobody asks, or the film has no idle time.
+  var cutMs: Int64?
   /// Missing parts of the session.
-  package let warnings: [Problem]
+  package var warnings: [Problem]
 
   /// Returns when the film shows an instant, in ticks of 1/90 000 s from its start.
   ///
@@ -60,6 +66,7 @@ public struct StitchedSession: Sendable, Equatable {
     members["pictures"] = pictures.map { .number($0) }
     members["map"] = namedMap?.json
     if merged > 0 { members["merged"] = .number(merged) }
+    members["idleCutMs"] = cutMs.map { .number($0) }
     members["width"] = size.map { .number($0.width) }
     members["height"] = size.map { .number($0.height) }
     return JSONValue.object(members).line
@@ -132,12 +139,15 @@ public enum Stitching {
     let written = try write(plan, of: videos, as: form, to: file, named: target, progress: progress)
     try file.publish(as: target)
     let (from, to) = (plan.shown.lowerBound, plan.shown.upperBound)
-    return StitchedSession(
+    var film = StitchedSession(
       file: target, session: session.description, durationMs: form.isPoster ? 0 : plan.durationMs,
       segments: form.isPoster ? 1 : plan.parts.count, bytes: written.bytes, shown: from..<(form.isPoster ? from : to),
       speed: plan.speed, map: plan.map, namedMap: form.isPoster ? nil : plan.namedMap(of: session.description),
       pictures: written.pictures, merged: written.merged, size: written.size, zeroMs: zeroMs,
       warnings: part.warnings + plan.omissions(in: target))
+    film.gaps = plan.gaps
+    film.sizes = Set(plan.parts.map { PixelSize(width: $0.segment.codedWidth, height: $0.segment.codedHeight) })
+    return film
   }
 
   /// - Returns: the film's size in bytes.

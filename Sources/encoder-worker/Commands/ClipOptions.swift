@@ -10,11 +10,20 @@ struct PartOptions: ParsableArguments {
   @Option(name: .customLong("to-time"), help: ArgumentHelp("End at this instant.", valueName: "t"))
   var toTime: String?
 
+  @Option(help: ArgumentHelp("End so long after the beginning, as 12.5s, instead of --to-time.", valueName: "s"))
+  var duration: String?
+
   func validate() throws { _ = try instants() }
 
   /// - Throws: wrong usage if the value of an option is no instant.
   func instants() throws -> (from: SessionInstant?, to: SessionInstant?) {
-    (try Self.instant("--from", from), try Self.instant("--to-time", toTime))
+    let (from, to) = (try Self.instant("--from", from), try Self.instant("--to-time", toTime))
+    guard let duration else { return (from, to) }
+    guard to == nil else { throw ValidationError("--to-time and --duration both say the end: give one of them") }
+    guard let lengthMs = SessionInstant.length(duration) else {
+      throw ValidationError("--duration '\(duration)': it is a number of seconds, as 12.5s")
+    }
+    return (from, (from ?? .afterStartMs(0)).after(ms: lengthMs))
   }
 
   private static func instant(_ option: String, _ text: String?) throws -> SessionInstant? {
@@ -35,7 +44,7 @@ struct ClipOptions: ParsableArguments {
 
   func validate() throws { _ = try clip(idle: nil) }
 
-  var isEmpty: Bool { part.from == nil && part.toTime == nil && speed == nil }
+  var isEmpty: Bool { part.from == nil && part.toTime == nil && part.duration == nil && speed == nil }
 
   /// - Parameter idle: the handling of idle time; nil to keep it.
   func clip(idle: IdleRule?) throws -> Clip {
@@ -48,7 +57,7 @@ struct ClipOptions: ParsableArguments {
 
   /// - Throws: wrong usage if the path of a film is meant as its end.
   func requireNoInstant(_ to: String) throws {
-    if part.from != nil, part.toTime == nil, SessionInstant(to) != nil {
+    if part.from != nil, part.toTime == nil, part.duration == nil, SessionInstant(to) != nil {
       throw ValidationError("--to '\(to)' is an instant: --to names the film, and --to-time its end")
     }
   }

@@ -47,7 +47,9 @@ struct EncodeCommand: ReportingCommand {
     let views = SessionViews(.on([(.sentry, events.sentry)]))
     let keyFrames = KeyFrameCache()
     let appendGuard = append || selection.isBulk ? nil : AppendGuard(output: output)
-    let run = BatchRun(batches, encoding.partLimits)
+    // Numbered folders of one session go on where the one before ends. A list that grows has no such order.
+    let row = selection.isBulk ? nil : InputRow(options.input, isWithoutClock: false, overlaps: .left)
+    let run = BatchRun(batches, encoding.partLimits(options), row: row)
     let end = Result {
       try run.workOff(
         threads: encoding.threads, signals: signals, unit: "batches",
@@ -78,6 +80,9 @@ struct EncodeCommand: ReportingCommand {
       }
       // The caller gets no segment of this batch.
       return receipts.allSatisfy { $0.refusal != nil } ? ExitStatus.badBatch : nil
+    } catch let same as SamePictures {
+      say("\(path): \(same)")
+      return nil
     } catch {
       let disposition = Disposition(of: Self.explained(error, path, options), batch: path)
       if results.json { answer(disposition.json(batch: path, error)) }

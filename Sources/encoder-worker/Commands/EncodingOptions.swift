@@ -39,8 +39,8 @@ struct EncodingOptions: ParsableArguments {
   @Option(
     help: .setting(
       "Length of a full segment in seconds, 1 to 600. More than 5 saves bytes where pictures stay for long.",
-      valueName: "s"))
-  var segment: Int64 = 5
+      default: "5; for film, by the pictures", valueName: "s"))
+  var segment: Int64?
 
   @Option(help: .setting("Colour behind transparent pixels: six hexadecimal digits.", valueName: "colour"))
   var background = Colour.black
@@ -74,7 +74,11 @@ struct EncodingOptions: ParsableArguments {
   var threads: Int { Jobs.threads(jobs) }
 
   /// The limits of the batches that a folder is split into.
-  var partLimits: PartLimits { PartLimits(changed.limits, maxHoldMs: maxHold, segmentMs: 1_000 * segment) }
+  func partLimits(_ options: BatchEncoder.Options) -> PartLimits {
+    PartLimits(changed.limits, maxHoldMs: maxHold, segmentMs: options.longestSegmentMs)
+  }
+
+  private var segmentMs: Int64 { segment.map { 1_000 * $0 } ?? Timeline.defaultSegmentMs }
 
   /// Returns the encoder's options, with decoders. Call it before the process has threads.
   ///
@@ -86,7 +90,7 @@ struct EncodingOptions: ParsableArguments {
     options.input = input
     options.quality = quality
     options.maxHoldMs = maxHold
-    options.segmentMs = 1_000 * segment
+    options.segmentMs = segmentMs
     options.limits = changed.limits
     options.limits.jumpMs = maxJump
     options.limits.decodeSeconds = sandbox.maxDecode

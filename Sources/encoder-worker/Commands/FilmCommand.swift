@@ -4,6 +4,7 @@ import FileSystem
 import FrameBatches
 import SegmentEncoder
 import Sessions
+import Synchronization
 
 struct FilmCommand: ReportingCommand {
   static let configuration = CommandConfiguration(
@@ -40,6 +41,12 @@ struct FilmCommand: ReportingCommand {
   @Option(help: ArgumentHelp("Frames per second of numbered pictures.", valueName: "rate"))
   var fps: String?
 
+  @Option(
+    help: ArgumentHelp(
+      "Size of all pictures of an MP4, as 1280x720: each is shown whole, with black around it. (default: their own)",
+      valueName: "size"))
+  var canvas: String?
+
   @OptionGroup var part: ClipOptions
   @OptionGroup var idle: IdleOptions
   @OptionGroup var map: MapOptions
@@ -65,10 +72,25 @@ struct FilmCommand: ReportingCommand {
     try idle.validate(for: form, at: part.clip(idle: nil).speed)
     try map.validate(for: form, named: to)
     if assumedStart != nil { try part.requireNoClock() }
+    _ = try canvasSize()
     _ = try input()
   }
 
   private var form: FilmForm { FilmForm(ofName: to, maxSide: size.maxSide) }
+
+  /// - Throws: wrong usage.
+  private func canvasSize() throws -> PixelSize? {
+    guard let canvas else { return nil }
+    guard form == .mp4 else {
+      throw ValidationError("--canvas is for MP4; other forms have one canvas: see --max-side")
+    }
+    let sides = canvas.split(separator: "x", omittingEmptySubsequences: false).compactMap { Int($0) }
+    guard sides.count == 2, sides.allSatisfy((16...8_192).contains) else {
+      throw ValidationError("--canvas '\(canvas)': write its width and height, 16 to 8192, as 1280x720")
+    }
+    // H.264 has no odd sides.
+    return PixelSize(width: sides[0] + sides[0] % 2, height: sides[1] + sides[1] % 2)
+  }
 
   /// The start of numbered pictures, or of a list of durations, if nobody states it.
   private var assumedStart: Int64? {
@@ -87,36 +109,77 @@ struct FilmCommand: ReportingCommand {
     let target = try Stitching.file(to)
     try form.requireEncoder(for: target)
     try map.check()
+    try requireNoInput(target)
     var options = try encoding.encoder(input())
+    options.input.target = target
     if form == .mp4 { options.maxSide = size.maxSide }
+    options.canvas = try canvasSize()
     options.limits.frames = max(options.limits.frames, Limits.ofFolder.frames)
     options.limits.entries = max(options.limits.entries, Limits.ofFolder.entries)
     options.limits.segments = max(options.limits.segments, Self.segments)
     options.limits.splitsFolders = true
+    if encoding.segment == nil { options.film = try FilmCuts(part.clip(idle: nil).speed, form) }
     // Reads the segments that this process has encoded.
     try FormatLibrary.load()
     let film = try FilmSegments(
       in: DurableFile.parentDirectory(of: target), assumedStart: assumedStart, decoders: nil)
     let signals = try TerminationSignals()
-    try encode(BatchSelection.batches(inputs), into: film, options, signals)
-    let result = try withProgress(in: form.unit, signals) { advance in
+    let notes = InputNotes(try placedInputs(options))
+    try encode(into: film, options, signals, notes)
+    var result = try withProgress(in: form.unit, signals) { advance in
       try film.film(
         showing: part.clip(idle: idle.rule()), as: form, to: to, gaps: gaps ?? .hold, progress: advance)
     }
     try map.write(result)
     for warning in result.warnings { say("\(warning.file): \(warning.what)") }
+    for advice in [result.adviceOnSizes(form), result.adviceOnGaps(gaps), result.adviceOnStills].compactMap(\.self) {
+      say(advice)
+    }
+    result.warnings = notes.all + result.warnings
     results.print(json: result.json, text: result.text(of: form))
   }
 
+  /// A picture of the input is not replaced by the poster of its film.
+  ///
+  /// - Throws: ``BadTarget``.
+  private func requireNoInput(_ target: String) throws {
+    guard case .poster = form, DurableFile.exists(target), FileKind.isImage(target), !FilmMark.isOn(fileAt: target)
+    else { return }
+    let isInput = inputs.contains { input in
+      let path = DurableFile.resolved(input)
+      return target == path || target.hasPrefix(path.asFolder)
+    }
+    guard isInput else { return }
+    throw BadTarget(
+      path: to, cause: "a picture of the input, which encoder-worker has not written", advice: "name another file")
+  }
+
+  /// Returns the inputs in their order. Folders of numbered pictures stand for the folder around them.
+  private func placedInputs(_ options: BatchEncoder.Options) throws -> [(path: String, inputs: [String])] {
+    // The film of a run before is no picture that `*.png` names.
+    let inputs = inputs.filter { !FileKind.isImage($0) || DurableFile.resolved($0) != options.input.target }
+    guard case .numbers? = options.input.times else { return inputs.map { ($0, [$0]) } }
+    return try inputs.map { path in
+      guard let folders = try NumberedFolders(in: path, limits: options.limits) else { return (path, [path]) }
+      let rate = fps.map { " --fps \($0.shellWord)" } ?? ""
+      let fault = folders.fault(in: path) { paths in
+        "encoder-worker film \(paths.map(\.shellWord).joined(separator: " "))\(rate) --to \(to.shellWord)"
+      }
+      if let fault { throw fault }
+      return (path, folders.paths.map { path.asFolder + $0 })
+    }
+  }
+
   private func encode(
-    _ batches: [BatchSelection.Batch], into film: FilmSegments, _ options: BatchEncoder.Options,
-    _ signals: TerminationSignals
+    into film: FilmSegments, _ options: BatchEncoder.Options, _ signals: TerminationSignals, _ notes: InputNotes
   ) throws {
     let keyFrames = KeyFrameCache()
-    try BatchRun(batches, encoding.partLimits).workOff(
+    let row = InputRow(
+      options.input, isWithoutClock: assumedStart != nil, overlaps: .refused(maxHoldMs: options.maxHoldMs))
+    try BatchRun(BatchSelection.batches(notes.inputs), encoding.partLimits(options), row: row).workOff(
       threads: encoding.jobs ?? 1, signals: signals, unit: "inputs",
       makeEncoder: { BatchEncoder(options, publishingTo: film, keyFrames: keyFrames) },
-      check: { try Self.requireOneSession($0, $1) }, conclude: { conclude($0, $1) })
+      check: { try Self.requireOneSession($0, $1) }, conclude: { conclude($0, $1, notes) })
     if let profile = options.profile { say(lines: table(profile.rows)) }
   }
 
@@ -130,12 +193,14 @@ struct FilmCommand: ReportingCommand {
   }
 
   /// Reports what has become of an input.
-  private func conclude(_ path: String, _ outcome: BatchRun.Outcome) -> ExitCode? {
+  private func conclude(_ path: String, _ outcome: BatchRun.Outcome, _ notes: InputNotes) -> ExitCode? {
     do {
       for receipt in try outcome.get() {
-        for refused in receipt.refused { say("\(path): refused \(refused.source): \(refused.reason)") }
-        for warning in receipt.warnings { say("\(path): \(warning)") }
+        notes.add(receipt.refused.map { "refused \($0.source): \($0.reason)" } + receipt.warnings, on: path)
       }
+      return nil
+    } catch let same as SamePictures {
+      notes.add(["\(same)"], on: path)
       return nil
     } catch {
       switch Disposition(of: error, batch: path) {
@@ -148,5 +213,37 @@ struct FilmCommand: ReportingCommand {
         return ExitStatus.of(error)
       }
     }
+  }
+}
+
+/// Notes on the inputs of a film, in their order.
+private final class InputNotes: Sendable {
+  /// The inputs, with the folders that stand for one.
+  let inputs: [String]
+  private let order: [String]
+  private let notes: Mutex<[String: [String]]>
+
+  init(_ placed: [(path: String, inputs: [String])]) {
+    inputs = placed.flatMap(\.inputs)
+    order = placed.flatMap { [$0.path] + $0.inputs }
+    notes = Mutex([:])
+    for (path, inputs) in placed where inputs.count > 1 || inputs != [path] {
+      let names = count(inputs.count, "folder")
+      add(["its \(names) are shown one behind the other: \(inputs[0]) to \(inputs[inputs.count - 1])"], on: path)
+    }
+  }
+
+  func add(_ texts: [String], on path: String) {
+    for text in texts { say("\(path): \(text)") }
+    notes.withLock { $0[path, default: []] += texts }
+  }
+
+  var all: [Problem] {
+    let notes = notes.withLock { $0 }
+    var told: Set<String> = []
+    let first = order.filter { told.insert($0).inserted }
+    // Images that are named one by one are in the folder of the first.
+    let others = notes.keys.filter { !told.contains($0) }.sorted()
+    return (first + others).flatMap { path in (notes[path] ?? []).map { Problem(file: path, what: $0) } }
   }
 }

@@ -32,7 +32,7 @@ struct InspectCommand: ReportingCommand {
     for batch in BatchSelection.batches(batches) {
       do {
         let (inspected, refused) = try InspectedBatch.sessions(
-          of: batch.path, files: batch.files, options, encoding.partLimits)
+          of: batch.path, files: batch.files, options, encoding.partLimits(options))
         for session in inspected {
           results.print(json: session.json, text: Self.text(session))
           names.add(session.batch)

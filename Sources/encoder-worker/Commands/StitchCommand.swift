@@ -66,7 +66,8 @@ struct StitchCommand: ReportingCommand {
       throw ValidationError("--gaps is for films; in an HLS playlist gaps are marked, and players skip them")
     }
     if format == .hls, !part.isEmpty {
-      throw ValidationError("--from, --to-time and --speed are for films; HLS has whole segments: use --format mp4")
+      throw ValidationError(
+        "--from, --to-time, --duration and --speed are for films; HLS has whole segments: use --format mp4")
     }
     if format == .hls, !idle.isEmpty {
       throw ValidationError("--idle is for films; HLS has whole segments: use --format mp4")
@@ -99,6 +100,7 @@ struct StitchCommand: ReportingCommand {
     }
     try map.write(result)
     for warning in result.warnings { say("\(source.session): \(warning.file): \(warning.what)") }
+    if let idle = result.adviceOnGaps(gaps) { say(idle) }
     results.print(json: result.json, text: result.text(of: form))
   }
 }

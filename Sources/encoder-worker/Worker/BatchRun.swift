@@ -12,7 +12,8 @@ final class BatchRun: Sendable {
   typealias Outcome = Result<[Receipt], any Error>
 
   private enum Work: Sendable {
-    case batch(BatchSelection.Batch)
+    /// The number counts the batches of the call.
+    case batch(BatchSelection.Batch, number: Int)
     case part(BatchEncoder.ReadBatch, of: SplitFolder)
   }
 
@@ -21,10 +22,14 @@ final class BatchRun: Sendable {
   private let stages = Mutex<[BatchStage]>([])
   private let folders = Mutex<[SplitFolder]>([])
   private let partNames = Mutex(PartNameAdvice())
+  /// Nil if the place of no batch depends on another.
+  private let turns: InputTurns?
 
-  init(_ batches: [BatchSelection.Batch], _ limits: PartLimits) {
-    runner = ParallelRunner(batches.map { .batch($0) })
+  /// - Parameter row: the inputs in the order of the call; nil for batches that do not depend on each other.
+  init(_ batches: [BatchSelection.Batch], _ limits: PartLimits, row: InputRow? = nil) {
+    runner = ParallelRunner(batches.enumerated().map { .batch($1, number: $0) })
     self.limits = limits
+    turns = batches.count > 1 ? row.flatMap { $0.isOrdered ? InputTurns($0) : nil } : nil
   }
 
   /// Advice on the names of batches that are published.
@@ -60,11 +65,14 @@ final class BatchRun: Sendable {
         return { [self] work in
           switch work {
           case .part(let part, let folder): return publish(part, of: folder, with: encoder, signals, conclude)
-          case .batch(let batch):
+          case .batch(let batch, let number):
             do {
-              if let refusal = batch.refusal { throw refusal }
-              let read = try encoder.read(batch.path, files: batch.files, cancellation: runner.cancellation)
-              try check(batch.path, read)
+              let read = try place(number, batch.path) {
+                if let refusal = batch.refusal { throw refusal }
+                let read = try encoder.read(batch.path, files: batch.files, cancellation: runner.cancellation)
+                try check(batch.path, read)
+                return read
+              }
               let folder = SplitFolder(batch.path, pictures: read.frames)
               let parts = try read.parts(limits)
               if parts.count > 1 { divide(parts, of: folder, signals) }
@@ -79,6 +87,25 @@ final class BatchRun: Sendable {
     progress.finish()
     for folder in folders.withLock({ $0 }) { say(folder.text) }
     try end.get()
+  }
+
+  /// Reads a batch, and gives it its place behind those before.
+  private func place(
+    _ number: Int, _ path: String, _ read: () throws -> BatchEncoder.ReadBatch
+  ) throws -> BatchEncoder.ReadBatch {
+    guard let turns else { return try read() }
+    let read = Result(catching: read)
+    return try turns.take(number) { row in
+      do {
+        switch try read.get().place(in: &row, named: path) {
+        case .shown(let placed): return placed
+        case .same(let other): throw SamePictures(path: path, other: other)
+        }
+      } catch {
+        if case .failure = read { row.lose(path) }
+        throw error
+      }
+    }
   }
 
   private func divide(_ parts: [BatchEncoder.ReadBatch], of folder: SplitFolder, _ signals: TerminationSignals) {
@@ -99,6 +126,29 @@ final class BatchRun: Sendable {
     let ends = folder.record(outcome)
     if !ends.isEmpty { runner.add(ends.map { .part($0, of: folder) }, signals) }
     return conclude(folder.path, outcome)
+  }
+}
+
+/// An input with the pictures of another one, which are shown once.
+struct SamePictures: Error, CustomStringConvertible {
+  let path: String
+  let other: String
+
+  var description: String { "the same pictures as in \(other), which are shown once" }
+}
+
+/// The turns in which inputs get their places: whichever thread has read them first, in the order of the call.
+private final class InputTurns: Sendable {
+  private let next = Monitor(0)
+  private let row: Mutex<InputRow>
+
+  init(_ row: InputRow) { self.row = Mutex(row) }
+
+  /// Threads begin inputs in order, so each waits only for others that are being read.
+  func take<R: Sendable>(_ number: Int, _ body: (inout InputRow) throws -> R) throws -> R {
+    next.wait { $0 == number ? .found(()) : .wait(ms: nil) }
+    defer { next.change { $0 += 1 } }
+    return try row.withLock { try body(&$0) }
   }
 }
 

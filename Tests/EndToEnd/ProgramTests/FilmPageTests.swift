@@ -32,6 +32,8 @@ import Testing
       (12...17).map { "Desktop/Screenshot 2026-01-08 at 9.05.\($0)\u{202F}AM.png" }, lasts: 6_000),
     "a bug": Folder((0..<5).map { "shots/\(start + 1_000 * $0).png" }, lasts: 5_000),
     "rendered": Folder((1...48).map { String(format: "frames/frame_%04d.png", $0) }, lasts: 2_000),
+    "a job in several": Folder(
+      (0..<48).map { String(format: "job/part%d/frame_%04d.png", 9 + $0 / 24, $0 % 24) }, lasts: 2_000),
     "a camera's card": Folder(
       (0..<6).map { String(format: "100CANON/IMG_%04d.JPG", 412 + $0) }, lasts: 6_000, distanceS: 60),
     "a surveillance": Folder((10...14).map { "Camera1/2026-01-08/09-05-\($0).jpg" }, lasts: 5_000),
@@ -55,7 +57,7 @@ import Testing
     }
   }
 
-  @Test(arguments: 0..<12) func commandMakesTheFilmOfItsFolder(number: Int) throws {
+  @Test(arguments: 0..<13) func commandMakesTheFilmOfItsFolder(number: Int) throws {
     let rows = try rows()
     try #require(rows.count == Self.folders.count)
     let (row, (name, folder)) = (rows[number], Self.folders[number])

@@ -6,6 +6,11 @@ package struct IdleRule: Sendable, Equatable {
   private static let keptRange: ClosedRange<Int64> = 80...3_600_000
   private static let defaultKeptMs: Int64 = 1_000
 
+  /// `cut`: a second of each still is kept.
+  static let cut = IdleRule(keptMs: defaultKeptMs)
+
+  private init(keptMs: Int64) { (self.keptMs, speed) = (keptMs, nil) }
+
   /// The time of a still that the film shows as it is, in milliseconds.
   let keptMs: Int64
   /// The speed of the rest, beside that of the film; nil to leave it out.
