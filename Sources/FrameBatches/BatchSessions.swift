@@ -17,9 +17,10 @@ package struct BatchSessions: Sendable {
   /// `batch.json` comes first, because it overrides all names. The formats that only the user selects come next. The formats of
   /// recorders follow, because each has a distinctive file or naming. The formats that look at names alone are last: they would
   /// also take batches of the formats before them, without the facts in the side files.
-  private static var formats: [any BatchFormat.Type] {
+  static var formats: [any BatchFormat.Type] {
     [
       NativeFormat.self,
+      SequenceFormat.self,
       NumberedFormat.self,
       ModifiedTimesFormat.self,
       ExifTimesFormat.self,
@@ -113,7 +114,8 @@ package struct BatchSessions: Sendable {
       do {
         var batch = try Batch(
           draft, of: source, session: session, name: name, limits: limits,
-          isLoose: source.contents.isLoose && format != NativeFormat.self && draft.pointers.isEmpty)
+          isLoose: source.contents.isLoose && format != NativeFormat.self && format != SequenceFormat.self
+            && draft.pointers.isEmpty)
         if draft.session == nil, let said = source.sessionName {
           if source.options.sessionFrom == nil { batch.namesake = said.path }
           if readers.isEmpty, let warning = said.reading?.warning(batch.session) { batch.warnings.append(warning) }

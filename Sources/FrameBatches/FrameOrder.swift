@@ -199,7 +199,7 @@ extension Frame {
   fileprivate func pixels(in contents: any BatchContents) throws -> Int {
     let size: PixelSize?
     switch look.content {
-    case .image(nil):
+    case .image(nil), .picture:
       let start = try paths.first.flatMap { try contents.start(of: $0, count: Self.headerBytes) } ?? []
       let kind = ImageKind(of: start)
       // Most programs write the directory of a TIFF last.

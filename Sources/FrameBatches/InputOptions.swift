@@ -12,6 +12,8 @@ package struct InputOptions: Sendable, Equatable {
   package var isFinal = false
   /// The source of capture times; nil stands for the names that recorders write.
   package var times: FrameTimes?
+  /// The start of a file of several pictures that tells their durations, but no capture time; nil to refuse it.
+  package var assumedStartMs: Int64?
   /// The zone of local times in names; nil if the user states none. No zone is guessed.
   package var timeZone: ZoneRules?
 

@@ -10,6 +10,8 @@ package enum FrameTimes: Sendable, Equatable {
   case exif
   /// The last number in each name. The frame with the lowest number is captured at `startMs`, in unix milliseconds.
   case numbers(startMs: Int64, CaptureRate)
+  /// The durations in a file of several pictures, of which the first is captured at `startMs`.
+  case durations(startMs: Int64)
 }
 
 /// A steady rate of captures.
@@ -59,9 +61,11 @@ extension InputOptions {
   ///   - start: the capture of the lowest number, in unix milliseconds or ISO 8601.
   ///   - fps: frames per second; without it, `intervalMs` is the time between numbers.
   ///   - timeZone: the zone of local times.
+  ///   - startIsEnough: whether a start needs no rate, because the pictures may have durations of their own.
   /// - Throws: ``InvalidOption``.
   package mutating func setTimes(
-    nameTime: String?, times: String?, start: String?, fps: String?, timeZone: String?
+    nameTime: String?, times: String?, start: String?, fps: String?, timeZone: String?,
+    startIsEnough: Bool = false
   ) throws(InvalidOption) {
     guard [nameTime, times, start].count(where: { $0 != nil }) <= 1 else {
       throw InvalidOption(nameTime != nil ? .nameTime : .times, "capture times come from one source only")
@@ -106,7 +110,9 @@ extension InputOptions {
       throw InvalidOption(.fps, "frames per second or an interval, not both")
     }
     guard fps != nil || intervalMs != nil else {
-      throw InvalidOption(.start, "needs frames per second, or an interval")
+      guard startIsEnough else { throw InvalidOption(.start, "needs frames per second, or an interval") }
+      self.times = .durations(startMs: startMs)
+      return
     }
     guard
       let rate = fps.flatMap(CaptureRate.init(framesPerSecond:)) ?? intervalMs.flatMap(CaptureRate.init(intervalMs:))

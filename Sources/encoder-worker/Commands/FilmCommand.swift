@@ -76,7 +76,9 @@ struct FilmCommand: ReportingCommand {
   private func input() throws -> InputOptions {
     // A pattern tells the sessions of inputs, and a film shows one.
     let session = try capture.names.pattern() == nil ? Self.session : nil
-    return try capture.options(session: session, start: start ?? assumedStart.map { "\($0)" }, fps: fps)
+    var options = try capture.options(session: session, start: start ?? assumedStart.map { "\($0)" }, fps: fps)
+    if start == nil { options.assumedStartMs = Self.unknownStart }
+    return options
   }
 
   func execute() throws {
@@ -92,7 +94,8 @@ struct FilmCommand: ReportingCommand {
     // Reads the segments that this process has encoded.
     try FormatLibrary.load()
     let film = try FilmSegments(
-      in: DurableFile.parentDirectory(of: target), assumedStart: assumedStart, decoders: nil)
+      in: DurableFile.parentDirectory(of: target), assumedStart: start == nil ? Self.unknownStart : nil,
+      decoders: nil)
     let signals = try TerminationSignals()
     try encode(BatchSelection.batches(inputs), into: film, options, signals)
     let result = try withProgress(in: form.unit, signals) { advance in

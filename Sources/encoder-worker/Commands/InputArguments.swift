@@ -50,7 +50,8 @@ struct CaptureArguments: ParsableArguments {
     options.capture = capture
     options.intervalMs = interval
     do {
-      try options.setTimes(nameTime: nameTime, times: times, start: start, fps: fps, timeZone: timeZone)
+      try options.setTimes(
+        nameTime: nameTime, times: times, start: start, fps: fps, timeZone: timeZone, startIsEnough: true)
     } catch {
       throw ValidationError("\(Self.flag(of: error.name)): \(error.cause)")
     }
