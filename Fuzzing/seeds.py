@@ -13,6 +13,7 @@ import struct
 import subprocess
 import sys
 import tarfile
+import tempfile
 import zipfile
 from pathlib import Path
 
@@ -240,6 +241,42 @@ def picture(codec, form, *filters, options=()):
          *options, "-strict", "unofficial", "-f", "image2pipe", "-"], stdout=subprocess.PIPE, check=True).stdout
 
 
+def animation(codec, form, container):
+    """Returns three pictures, of which the later ones replace a part of the first."""
+    with tempfile.NamedTemporaryFile(suffix="." + container) as file:
+        subprocess.run(
+            ["ffmpeg", "-v", "error", "-y", "-f", "lavfi", "-i", "testsrc=s=24x18:r=5:n=1:d=0.6", "-vf", "format=" + form, "-c:v",
+             codec, "-bitexact", "-f", container, file.name], check=True)
+        return Path(file.name).read_bytes()
+
+
+def tiff_directory(following, **tags):
+    """Returns a directory of a little-endian TIFF whose tags t256, t257 … have one LONG each."""
+    entries = b"".join(struct.pack("<HHII", int(tag[1:]), 4, 1, value) for tag, value in sorted(tags.items()))
+    return struct.pack("<H", len(tags)) + entries + struct.pack("<I", following)
+
+
+def several_pictures():
+    for codec, form, container in (
+            ("gif", "pal8", "gif"), ("apng", "rgba", "apng"), ("apng", "pal8", "apng"),
+            ("libwebp_anim", "bgra", "webp"), ("libwebp_anim", "yuva420p", "webp")):
+        seed("picture", f"several-{codec}-{form}", animation(codec, form, container))
+    size = 2 + 12 * 9 + 4
+    grey = dict(t256=16, t257=8, t258=8, t259=1, t262=1, t273=8 + 2 * size, t277=1, t278=8, t279=128)
+    seed("picture", "pages.tiff", b"II*\0" + struct.pack("<I", 8) + tiff_directory(8 + size, **grey)
+         + tiff_directory(0, **grey) + bytes(range(128)))
+    preview = picture("mjpeg", "yuvj420p")
+    raw = dict(grey, t330=8 + size + 12)
+    raw.pop("t279")
+    first = tiff_directory(0, **raw)
+    place = 8 + len(first)
+    sensor = tiff_directory(0, t256=24, t257=18, t262=32803, t513=place + 2 + 12 * 5 + 4, t514=len(preview))
+    raw["t330"] = place
+    seed("picture", "raw.nef", b"II*\0" + struct.pack("<I", 8) + tiff_directory(0, **raw) + sensor + preview)
+    seed("picture", "bits.tiff", b"II*\0" + struct.pack("<I", 8) + tiff_directory(
+        0, **dict(grey, t258=16, t273=8 + size + 12, t279=256, t281=4095)) + struct.pack("<128H", *range(128)))
+
+
 def exif(tag):
     """Returns a TIFF whose only entry is the orientation."""
     return b"Exif\0\0MM\0*\0\0\0\x08" + struct.pack(">HHHIHHI", 1, 0x0112, 3, 1, tag, 0, 0)
@@ -321,5 +358,6 @@ recordings()
 archives()
 zips()
 pictures()
+several_pictures()
 wire()
 words()

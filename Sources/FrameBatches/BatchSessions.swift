@@ -20,6 +20,7 @@ package struct BatchSessions: Sendable {
   static var formats: [any BatchFormat.Type] {
     [
       NativeFormat.self,
+      SequenceFormat.self,
       NumberedFormat.self,
       ModifiedTimesFormat.self,
       ExifTimesFormat.self,
@@ -118,7 +119,8 @@ package struct BatchSessions: Sendable {
       do {
         var batch = try Batch(
           draft, of: source, session: session, name: name, limits: limits,
-          isLoose: source.contents.isLoose && format != NativeFormat.self && draft.pointers.isEmpty)
+          isLoose: source.contents.isLoose && format != NativeFormat.self && format != SequenceFormat.self
+            && draft.pointers.isEmpty)
         if draft.session == nil, let said = source.sessionName {
           if source.options.sessionFrom == nil { batch.namesake = said.path }
           if readers.isEmpty, let warning = said.reading?.warning(batch.session) { batch.warnings.append(warning) }

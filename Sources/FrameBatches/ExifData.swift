@@ -65,6 +65,9 @@ package struct ExifData {
     return (0..<count).compactMap { number(at: start + $0 * size, size) }
   }
 
+  /// The number of entries that the first directory states.
+  var entryCount: Int { number(at: first, 2) ?? 0 }
+
   /// Returns the 12 bytes of each entry of the first directory; nil if the file breaks off in it.
   package var entries: [(tag: Int, bytes: ArraySlice<UInt8>)]? {
     guard let count = number(at: first, 2), first + 2 + 12 * count <= tiff.count else { return nil }
@@ -72,6 +75,40 @@ package struct ExifData {
       let entry = tiff.dropFirst(first + 2 + 12 * index).prefix(12)
       return (isLittleEndian ? entry.prefix(2).littleEndian : entry.prefix(2).bigEndian, entry)
     }
+  }
+
+  /// The size of the first directory's picture.
+  package var size: PixelSize? {
+    guard let width = numbers(0x100, in: .image, limit: 1), let height = numbers(0x101, in: .image, limit: 1) else {
+      return nil
+    }
+    return PixelSize(width: width[0], height: height[0])
+  }
+
+  /// Returns the places of the directories, from the first one on, each of which names the next.
+  ///
+  /// - Returns: also whether these are all: the last one is whole and names no other.
+  func directories(limit: Int) -> (places: [Int], areAll: Bool) {
+    var places: [Int] = []
+    var seen: Set<Int> = []
+    var (place, bytes) = (first, 0)
+    while place != 0 {
+      // Directories that overlap would make much work of a small file.
+      guard places.count < limit, seen.insert(place).inserted, let count = number(at: place, 2), bytes <= tiff.count,
+        let next = number(at: place + 2 + 12 * count, 4)
+      else { return (places, false) }
+      bytes += 6 + 12 * count
+      places.append(place)
+      place = next
+    }
+    return (places, true)
+  }
+
+  /// Returns the same file with another directory as its first one.
+  func directory(at place: Int) -> ExifData { ExifData(self, first: place) }
+
+  private init(_ other: ExifData, first: Int) {
+    (tiff, isLittleEndian, self.first) = (other.tiff, other.isLittleEndian, first)
   }
 
   /// Returns the text of a tag without the zero behind it; nil if there is none, or it is longer than 64 bytes.

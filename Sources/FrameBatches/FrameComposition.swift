@@ -5,6 +5,8 @@ package struct FrameComposition: Sendable, Equatable {
   package enum Content: Sendable, Equatable {
     /// The only file is the picture: an image file (nil), or pixels with this layout.
     case image(RawPixels?)
+    /// The only file has several pictures, of which this is one, counted from 0.
+    case picture(Int)
     /// Each file is a layer of a picture of this size in pixels, the lowest first.
     case layers([Layer], width: Int, height: Int)
   }
@@ -22,6 +24,7 @@ package struct FrameComposition: Sendable, Equatable {
   package var raws: [RawPixels?] {
     switch content {
     case .image(let raw): [raw]
+    case .picture: [nil]
     case .layers(let layers, _, _): layers.map(\.raw)
     }
   }
@@ -48,6 +51,7 @@ package struct FrameComposition: Sendable, Equatable {
     switch content {
     case .image(nil): masks.canonicalText
     case .image(let raw?): masks.canonicalText + " " + raw.canonicalText
+    case .picture(let index): masks.canonicalText + " picture \(index)"
     case .layers(let layers, let width, let height):
       masks.canonicalText + " \(width)×\(height) " + layers.map(\.canonicalText).joined(separator: " ")
     }

@@ -270,7 +270,7 @@ extension Frame {
   fileprivate func pixels(in contents: any BatchContents) throws -> Int {
     let size: PixelSize?
     switch look.content {
-    case .image(nil):
+    case .image(nil), .picture:
       size = try paths.first.flatMap(contents.pictureSize)
     case .image(let raw?): size = raw.size
     case .layers(_, let width, let height): size = PixelSize(width: width, height: height)

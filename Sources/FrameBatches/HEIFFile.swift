@@ -74,6 +74,21 @@ package struct HEIFFile {
     return item.extents.count == 1 ? bytes[first] : item.extents.flatMap { bytes[$0] }[...]
   }
 
+  /// Returns the number of pictures in the track of an image sequence (ISO/IEC 23008-12, 7); 1 for a file without a track.
+  static func sequenceCount(in file: [UInt8]) -> Int {
+    guard let movie = ImageBox.first("moov", in: file[...]) else { return 1 }
+    let counts = ImageBox.boxes(in: movie.body).prefix(64).filter { $0.type == "trak" }.compactMap { track -> Int? in
+      var table = track.body
+      for type in ["mdia", "minf", "stbl", "stsz"] {
+        guard let box = ImageBox.first(type, in: table) else { return nil }
+        table = box.body
+      }
+      // Version and flags, the size of all samples, the number of samples.
+      return table.count >= 12 ? table.dropFirst(8).prefix(4).bigEndian : nil
+    }
+    return max(1, counts.max() ?? 1)
+  }
+
   /// The TIFF of the EXIF data.
   var exif: ArraySlice<UInt8>? {
     let found = items.filter { $0.value.type == "Exif" }

@@ -27,12 +27,7 @@ extension ImageKind {
       guard file.count >= 10 else { return nil }
       return PixelSize(width: file[6..<8].littleEndian, height: file[8..<10].littleEndian)
     case .bmp: return BMPHeader(file)?.size
-    case .tiff:
-      let tiff = ExifData(tiff: file[...])
-      guard let width = tiff?.numbers(0x100, in: .image, limit: 1),
-        let height = tiff?.numbers(0x101, in: .image, limit: 1)
-      else { return nil }
-      return PixelSize(width: width[0], height: height[0])
+    case .tiff: return ExifData(tiff: file[...])?.size
     }
   }
 }

@@ -12,6 +12,8 @@ package struct InputOptions: Sendable, Equatable {
   package var isFinal = false
   /// The source of capture times; nil stands for the names that recorders write.
   package var times: FrameTimes?
+  /// The start of a file of several pictures that tells their durations, but no capture time; nil to refuse it.
+  package var assumedStartMs: Int64?
   /// The zone of local times in names; nil if the user states none. No zone is guessed.
   package var timeZone: ZoneRules?
   /// The file that the call writes, without links. It is no picture of its own film.
@@ -24,9 +26,6 @@ package struct InputOptions: Sendable, Equatable {
     case .names?, nil: false
     }
   }
-
-  /// Whether the batch becomes a film, which may begin at any time.
-  package var isFilm = false
 
   package init(session: String? = nil) { self.session = session }
 }

@@ -57,7 +57,7 @@ package struct NameAdvice {
   /// The option for numbered pictures, if their names have a counter, or patterns that choose one; else nil.
   var numbering: String? {
     let rate =
-      source.options.isFilm
+      source.options.assumedStartMs != nil
       ? "give --fps R, for example --fps 2" : "give --start T --fps R, for example --start 2026-01-08T08:05:12Z --fps 1"
     do throws(CounterFault) {
       let counter = try NameCounter(of: names)

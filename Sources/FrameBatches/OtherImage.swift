@@ -19,12 +19,18 @@ package enum OtherImage: String, Sendable, CaseIterable {
   case ico = "ICO"
   case pdf = "PDF"
   case svg = "SVG"
+  /// Canon CR3, Fujifilm RAF, Olympus ORF, Panasonic RW2 by their first bytes; TIFFs that are ``CameraRaw`` without a preview.
+  case cameraRaw = "camera raw"
 
   init?(of file: some Collection<UInt8>) {
     func has(_ bytes: [UInt8], at offset: Int = 0) -> Bool { file.dropFirst(offset).starts(with: bytes) }
     func has(_ text: String, at offset: Int = 0) -> Bool { has(Array(text.utf8), at: offset) }
     if has([0, 0, 0, 12]) && has("jP  \r\n", at: 4) || has([0xFF, 0x4F, 0xFF, 0x51]) {
       self = .jpeg2000
+    } else if has("ftypcrx ", at: 4) || has("FUJIFILMCCD-RAW")
+      || ["IIRO", "IIRS", "MMOR", "IIU\0"].contains(where: { has($0) })
+    {
+      self = .cameraRaw
     } else if has("8BPS") {
       self = .psd
     } else if has([0, 0, 1, 0]) {
@@ -79,6 +85,7 @@ package enum OtherImage: String, Sendable, CaseIterable {
     switch self {
     case .jpeg2000: "jp2"
     case .jpegXL: "jxl"
+    case .cameraRaw: "raw"
     default: rawValue.lowercased()
     }
   }
@@ -87,6 +94,7 @@ package enum OtherImage: String, Sendable, CaseIterable {
   private func command(_ input: String, to stem: String) -> String {
     switch self {
     case .avif, .heic: "heif-convert \(input) \(stem).png"
+    case .cameraRaw: "darktable-cli \(input) \(stem).png"
     case .svg: "rsvg-convert -o \(stem).png \(input)"
     case .pdf: "pdftoppm -png -singlefile \(input) \(stem)"
     default: "ffmpeg -i \(input) -frames:v 1 \(stem).png"
@@ -99,6 +107,7 @@ package enum OtherImage: String, Sendable, CaseIterable {
     case .avif, .heic: "libheif-examples"
     case .svg: "librsvg2-bin"
     case .pdf: "poppler-utils"
+    case .cameraRaw: "darktable"
     default: nil
     }
   }

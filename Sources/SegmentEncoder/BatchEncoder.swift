@@ -300,13 +300,13 @@ public final class BatchEncoder: Sendable {
       }
       var last = lastFrame.take()
       defer { lastFrame.keep(last) }
-      let unchanged = try FrameLoop.walk(
+      let (unchanged, facts) = try FrameLoop.walk(
         source, options, keyFrames, after: &last, digest: &digest, into: &segments, cancellation: cancellation)
       guard !staged.isEmpty else { throw BadBatch(undecodable: source.batch, segments.refused) }
       let placement = try PointerPlacement(of: source.batch, on: staged.map(\.holds), cancellation: cancellation)
       let pages = SegmentPages.placed(source.batch.pages, on: staged.map { $0.startMs..<$0.endMs })
       let placed = zip(staged, zip(placement.touches, pages)).map { $0.with($1.0, $1.1) }
-      return (placed, unchanged, placement.warnings)
+      return (placed, unchanged, placement.warnings + facts.warnings)
     } catch {
       for segment in staged { segment.video.discard() }
       throw error

@@ -81,9 +81,11 @@ package struct InspectedBatch {
     var digest = BatchDigest(of: batch)
     var sink = Sink(refused: batch.refused)
     var last: LastFrame?
-    try FrameLoop.walk(source, options, nil, after: &last, digest: &digest, into: &sink, cancellation: .never)
+    let (_, facts) = try FrameLoop.walk(
+      source, options, nil, after: &last, digest: &digest, into: &sink, cancellation: .never)
     (frames, refused, segments) = (sink.frames, sink.refused, sink.segments)
-    warnings = batch.warnings + (TimelineAdvice.text(for: sink.holds, of: batch, options).map { [$0] } ?? [])
+    warnings =
+      batch.warnings + facts.warnings + (TimelineAdvice.text(for: sink.holds, of: batch, options).map { [$0] } ?? [])
     guard !frames.isEmpty else { throw BadBatch(undecodable: batch, refused) }
   }
 

@@ -19,6 +19,21 @@ enum PictureFuzzing {
     memory.initialize(repeating: 0xAA)
     let there = outcome(of: [file], look, decoder, into: SharedPictureBuffer(memory))
     require(first == there, "the same picture in the caller's buffer")
+    decodeParts(of: file, decoder)
+  }
+
+  /// Decodes the pictures of a file that may have several: one after the other, and each by itself.
+  private static func decodeParts(of file: [UInt8], _ decoder: PictureDecoder) {
+    for index in 0..<3 {
+      let look = FrameComposition(content: .picture(index), masks: .none)
+      let inOrder = outcome(of: [file], look, decoder)
+      require(
+        inOrder == outcome(of: [file], look, PictureDecoder(limits: FuzzTarget.limits)),
+        "the same picture for a decoder that has not seen those before it")
+    }
+    guard let sequence = ImageKind(of: file).flatMap({ ImageSequence(of: file, $0) }) else { return }
+    let (starts, end) = sequence.offsetsMs
+    require(zip(starts, starts.dropFirst() + [end]).allSatisfy { $0 <= $1 }, "rising times")
   }
 
   /// Compares the decoder of lossless WebPs with libavcodec, which must accept what it accepts.

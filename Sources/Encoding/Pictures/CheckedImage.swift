@@ -14,6 +14,8 @@ struct CheckedImage {
   let essential: [UInt8]
   let colours: ImageColours
   let alpha: StoredAlpha
+  /// A TIFF's highest sample, as it states it.
+  private var highestSample: Int?
   private let file: [UInt8]
 
   /// - Throws: ``RefusedPicture``.
@@ -57,6 +59,7 @@ struct CheckedImage {
     case .tiff:
       let strips = try TIFFStrips(file, size: size)
       (essential, colours, alpha) = (strips.essential, .profile, strips.alpha)
+      highestSample = strips.highestSample
     case .heic, .avif: (essential, colours, alpha) = (file, .profile, .straight)
     case .jpegXL:
       // libavcodec would wait without end for the rest of a box that breaks off.
@@ -70,6 +73,11 @@ struct CheckedImage {
     if file.isEmpty { throw RefusedPicture(reason: "an empty file") }
     if case .otherImage(let other) = FileKind(of: file) { throw RefusedPicture(other.refusal) }
     throw RefusedPicture(reason: FileKind(of: file)?.fault ?? FileKind.unknown)
+  }
+
+  /// The bits that samples of 16 bits use, if the file states them.
+  var statedDepth: StatedDepth? {
+    kind == .png ? StatedDepth(ofPNG: file) : StatedDepth(highest: highestSample)
   }
 
   /// The essential bytes of a PNG without its profile; nil if it has none to leave out.

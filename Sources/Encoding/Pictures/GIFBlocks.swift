@@ -8,48 +8,19 @@ enum GIFBlocks {
   ///
   /// - Throws: ``RefusedPicture`` where the picture does not fill the screen, or is damaged.
   static func first(of file: [UInt8]) throws(RefusedPicture) -> [UInt8] {
-    let invalid = RefusedPicture(reason: "invalid data")
-    guard file.count > 13 else { throw invalid }
-    var offset = 13 + paletteBytes(file[10])
-    var blocks = file.prefix(offset)
-    // The latest control block tells the transparent colour.
-    var control: ArraySlice<UInt8> = []
-    while offset + 1 < file.count {
-      switch file[offset] {
-      case 0x21:
-        guard let end = endOfParts(of: file, from: offset + 2) else { throw invalid }
-        if file[offset + 1] == 0xF9 { control = file[offset..<end] }
-        offset = end
-      case 0x2C:
-        // Position, size, flags, the palette, and the number of bits of the first codes.
-        guard offset + 10 < file.count else { throw invalid }
-        let data = offset + 10 + paletteBytes(file[offset + 9])
-        guard data < file.count, let end = endOfParts(of: file, from: data + 1) else { throw invalid }
-        guard file[offset + 1..<offset + 5].allSatisfy({ $0 == 0 }), file[offset + 5..<offset + 9] == file[6..<10]
-        else {
-          throw RefusedPicture(reason: "a GIF whose first picture does not fill it is not supported")
-        }
-        let pixels = file[6..<8].littleEndian * file[8..<10].littleEndian
-        guard hasPixels(pixels, parts: file[data + 1..<end], firstBits: Int(file[data])) else { throw invalid }
-        blocks += control + file[offset..<end]
-        return Array(blocks + [0x3B])
-      default: throw invalid
-      }
+    guard let gif = GIFFile(file), let picture = gif.pictures.first else {
+      throw RefusedPicture(reason: "invalid data")
     }
-    throw invalid
-  }
-
-  private static func paletteBytes(_ flags: UInt8) -> Int { flags & 0x80 == 0 ? 0 : 6 << Int(flags & 7) }
-
-  /// Returns the end of parts that each begin with their size; the last one is empty.
-  private static func endOfParts(of file: [UInt8], from start: Int) -> Int? {
-    var offset = start
-    while offset < file.count {
-      let size = Int(file[offset])
-      offset += 1 + size
-      if size == 0 { return offset }
+    guard picture.fills(gif.size) else {
+      throw RefusedPicture(reason: "a GIF whose first picture does not fill it is not supported")
     }
-    return nil
+    let image = picture.bytes
+    let data = image.lowerBound + 10 + GIFFile.paletteBytes(file[image.lowerBound + 9])
+    let parts = file[data + 1..<image.upperBound]
+    guard hasPixels(gif.size.width * gif.size.height, parts: parts, firstBits: Int(file[data])) else {
+      throw RefusedPicture(reason: "invalid data")
+    }
+    return Array(file[gif.head] + file[picture.control] + file[image] + [0x3B])
   }
 
   /// Whether the codes (LZW) have so many pixels. Only the lengths of the strings matter.

@@ -19,6 +19,7 @@ struct RefusedPicture: Error, Equatable {
 package struct DecodedPicture {
   let picture: Picture
   let notes: [String]
+  let facts: PictureFacts
   let work: DecodingWork
 }
 
@@ -32,12 +33,23 @@ package final class PictureDecoder {
   private let profile: Profile?
   /// The decoding time of the current picture so far.
   private var decoding = Profile.Span()
+  /// The facts of the current picture so far.
+  private var facts = PictureFacts()
+  /// The bits that samples of 16 bits use, if the user states them.
+  var sampleBits: Int?
+  /// The last file of which one of several pictures was shown.
+  private var canvas: SequenceCanvas?
 
   init(limits: Limits, background: Colour = .black, profile: Profile? = nil) {
     self.profile = profile
     self.limits = limits
     converter = PictureConverter(background: background)
     plainPNGs = PNGDecoder(limits: limits)
+  }
+
+  convenience init(_ options: EncodingOptions) {
+    self.init(limits: options.limits, background: options.background, profile: options.profile)
+    sampleBits = options.sampleBits
   }
 
   /// - Parameters:
@@ -50,12 +62,13 @@ package final class PictureDecoder {
   ) throws -> DecodedPicture {
     let start = Profile.Span.now
     decoding = Profile.Span()
+    facts = PictureFacts()
     var notes: [String] = []
     let composed = try composed(files, look, into: buffer, notes: &notes)
     let picture = try converting { try masked(composed, look.masks) }
     let work = DecodingWork(decoding: decoding, converting: .now - start - decoding)
     profile?.add(work)
-    return DecodedPicture(picture: picture, notes: notes, work: work)
+    return DecodedPicture(picture: picture, notes: notes, facts: facts, work: work)
   }
 
   private func composed(
@@ -64,14 +77,25 @@ package final class PictureDecoder {
     switch look.content {
     case .layers(let layers, let width, let height):
       return try blended(layers, files, width: width, height: height, notes: &notes)
-    case .image(let raw):
-      let (pixels, orientation) = try image(from: files[0], raw, into: buffer, notes: &notes)
+    case .image, .picture:
+      let (pixels, orientation) = try image(from: files[0], look.content, into: buffer, notes: &notes)
       return try converting {
-        let paintable = try converter.paintable(pixels)
+        let paintable = try converter.paintable(visible(pixels, notes: &notes))
         // Masks have the coordinates of the picture as it is shown.
         return orientation == .upright ? paintable : try converter.rgb(paintable).oriented(orientation)
       }
     }
+  }
+
+  /// Returns a picture, with a note if its drawing has the colour of the background.
+  private func visible(_ pixels: FrameBuffer, notes: inout [String]) throws(FFmpegError) -> FrameBuffer {
+    guard pixels.hasAlpha else { return pixels }
+    let rgba = try converter.rgba(pixels)
+    if rgba.isInvisible(on: converter.background) {
+      let other = converter.background.green < 128 ? "white" : "black"
+      notes.append("drawn in the colour of the background, so that nothing is seen: try --background \(other)")
+    }
+    return rgba
   }
 
   private func masked(_ picture: FrameBuffer, _ masks: Masks) throws(FFmpegError) -> Picture {
@@ -91,7 +115,7 @@ package final class PictureDecoder {
     let canvas = try FrameBuffer(width: width, height: height, filledWith: converter.background)
     for (index, (layer, file)) in zip(layers, files).enumerated() {
       do {
-        let (pixels, orientation) = try image(from: file, layer.raw, into: nil, notes: &notes)
+        let (pixels, orientation) = try image(from: file, .image(layer.raw), into: nil, notes: &notes)
         try converting {
           let image = try converter.rgba(pixels).oriented(orientation)
           let size = layer.size ?? image.size
@@ -131,11 +155,17 @@ package final class PictureDecoder {
 
   /// Returns an image in sRGB as it is stored, and its orientation.
   private func image(
-    from file: [UInt8], _ raw: RawPixels?, into buffer: SharedPictureBuffer?, notes: inout [String]
+    from file: [UInt8], _ content: FrameComposition.Content, into buffer: SharedPictureBuffer?, notes: inout [String]
   ) throws -> (pixels: FrameBuffer, orientation: Orientation) {
-    if let raw { return (try raw.picture(from: file), .upright) }
+    if case .image(let raw?) = content { return (try raw.picture(from: file), .upright) }
     let start = Profile.Span.now
-    let (decoded, orientation, colours) = try decode(file, into: buffer, notes: &notes)
+    let (decoded, orientation, colours): (FrameBuffer, Orientation, ImageColours)
+    if case .picture(let index) = content {
+      (decoded, orientation, colours) = try decode(index, of: file, notes: &notes)
+    } else {
+      (decoded, orientation, colours) = try decode(file, into: buffer, notes: &notes)
+      countPictures(in: file, notes: &notes)
+    }
     decoding = decoding + (.now - start)
     if case .other(let space) = colours {
       if let note = space.note, !notes.contains(note) { notes.append(note) }
@@ -155,9 +185,50 @@ package final class PictureDecoder {
     }
   }
 
+  /// Decodes one of the pictures of a file, counted from 0.
+  private func decode(
+    _ index: Int, of file: [UInt8], notes: inout [String]
+  ) throws -> (pixels: FrameBuffer, orientation: Orientation, colours: ImageColours) {
+    let canvas = try canvas.flatMap { $0.isOf(file) ? $0 : nil } ?? SequenceCanvas(file, limits: limits)
+    self.canvas = canvas
+    // The pages of a TIFF have nothing in common.
+    if canvas.sequence.kind == .tiff {
+      guard canvas.sequence.pictures.indices.contains(index) else { throw RefusedPicture(reason: "invalid data") }
+      return try decode(canvas.sequence.still(index, of: file), into: nil, notes: &notes)
+    }
+    var colours = ImageColours.profile
+    let pixels = try canvas.picture(index) { still in
+      let decoded = try decode(still, into: nil, notes: &notes)
+      colours = decoded.colours
+      return try converting { try converter.rgba(decoded.pixels).withProperties(of: decoded.pixels) }
+    }
+    return (pixels, .upright, colours)
+  }
+
+  /// Notes that a file has more pictures than the one that is shown.
+  private func countPictures(in file: [UInt8], notes: inout [String]) {
+    guard let kind = ImageKind(of: file), case let count = ImageSequence.count(in: file, kind), count > 1 else {
+      return
+    }
+    facts.several += 1
+    facts.leftOut += count - 1
+    if kind == .heic || kind == .avif { facts.unread += 1 }
+    notes.append("shown by the first of its \(count) pictures")
+  }
+
   private func decode(
     _ file: [UInt8], into buffer: SharedPictureBuffer?, notes: inout [String]
   ) throws -> (pixels: FrameBuffer, orientation: Orientation, colours: ImageColours) {
+    if ImageKind(of: file) == .tiff, let raw = CameraRaw(file) {
+      guard let preview = raw.preview else {
+        throw RefusedPicture(
+          Refusal("a camera raw image without a large preview is not supported", .convert(.cameraRaw)))
+      }
+      let (pixels, own, colours) = try decode(Array(preview), into: buffer, notes: &notes)
+      notes.append("shown by the preview in its camera raw file, \(pixels.width)×\(pixels.height)")
+      let orientation = Orientation(of: file, kind: .tiff, jpeg: nil)
+      return (pixels, orientation == .upright ? own : orientation, colours)
+    }
     let image = try CheckedImage(file, limits: limits, notes: &notes)
     if let heif = image.heif {
       let (pixels, colours) = try converting { try HEIFDecoder(converter: converter).decode(heif, notes: &notes) }
@@ -165,6 +236,10 @@ package final class PictureDecoder {
     }
     let decoded = try pixels(of: image, into: buffer, notes: &notes)
     guard decoded.size == image.size else { throw RefusedPicture(reason: "two sizes in one file") }
+    if let highest = try converting({ try decoded.scaleSamples(bits: sampleBits, stated: image.statedDepth) }) {
+      facts.wide += 1
+      facts.highest = max(facts.highest, highest)
+    }
     if image.kind == .jpegXL {
       // libavcodec turns the picture, and names its colours where it has no profile.
       let (primaries, transfer) = (decoded.coded.primaries, decoded.coded.transfer)

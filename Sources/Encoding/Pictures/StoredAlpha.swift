@@ -101,6 +101,40 @@ extension FrameBuffer {
     }
   }
 
+  /// Whether a picture in RGBA with transparent parts has nearly nothing else to see on a background: a drawing in its colour. Most
+  /// pictures are told by their first rows.
+  func isInvisible(on background: Colour) -> Bool {
+    precondition(format == AV_PIX_FMT_RGBA)
+    // Shades that nobody tells apart, in 255ths; and the share of the pixels that may differ, in percent.
+    let (tolerance, share) = (16, 1)
+    let behind = (Int(background.red), Int(background.green), Int(background.blue))
+    var (different, same, transparent) = (0, 0, 0)
+    let (start, stride) = unsafe plane(0)
+    for row in 0..<height {
+      let line = unsafe start + row * stride
+      for column in 0..<width {
+        let pixel = unsafe line + 4 * column
+        if unsafe pixel[3] < 128 {
+          transparent += 1
+        } else if unsafe abs(Int(pixel[0]) - behind.0) <= tolerance && abs(Int(pixel[1]) - behind.1) <= tolerance
+          && abs(Int(pixel[2]) - behind.2) <= tolerance
+        {
+          same += 1
+        } else {
+          different += 1
+        }
+      }
+      if 100 * different > share * width * height { return false }
+    }
+    return transparent > 0 && same > 100 * different
+  }
+
+  /// Gives a picture the profile and the other facts of another one that it was made of.
+  func withProperties(of other: FrameBuffer) throws(FFmpegError) -> FrameBuffer {
+    if self !== other { try unsafe check("av_frame_copy_props", av_frame_copy_props(frame, other.frame)) }
+    return self
+  }
+
   /// Divides the colours of RGBA by its alpha, in place. Transparent pixels stay as they are.
   func unpremultiply() {
     precondition(format == AV_PIX_FMT_RGBA)

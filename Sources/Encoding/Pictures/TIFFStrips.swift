@@ -56,6 +56,9 @@ struct TIFFStrips {
     }
   }
 
+  /// MaxSampleValue; nil if the file has none.
+  var highestSample: Int? { tiff.numbers(281, in: .image, limit: 5)?.max() }
+
   private var compression: Int { number(259, default: 1) }
   private var colours: Int { number(262, default: -1) }
   private var depth: Int { number(258, default: 1) }

@@ -31,7 +31,7 @@ enum WebPChunks {
     return isAnimated ? nil : riff(chunks + file[end...])
   }
 
-  private static func riff(_ chunks: ArraySlice<UInt8>) -> [UInt8] {
+  static func riff(_ chunks: ArraySlice<UInt8>) -> [UInt8] {
     let size = chunks.count + 4
     var file = Array("RIFF".utf8)
     file += (0..<4).map { UInt8(truncatingIfNeeded: size >> (8 * $0)) }

@@ -57,8 +57,9 @@ struct DecoderChild {
     _ request: FrameRequest, _ files: [[UInt8]], _ buffer: SharedPictureBuffer
   ) -> FrameRequest.Answer {
     do {
+      decoder.sampleBits = request.sampleBits
       let decoded = try decoder.picture(from: files, request.look, into: buffer)
-      return .picture(decoded.picture.lay(into: buffer), notes: decoded.notes, decoded.work)
+      return .picture(decoded.picture.lay(into: buffer), notes: decoded.notes, decoded.facts, decoded.work)
     } catch let refusal as RefusedPicture {
       return .refused(refusal.refusal)
     } catch {

@@ -55,18 +55,20 @@ struct FrameRequest: DecoderRequest {
   /// The slot of the shared memory to decode into.
   let slot: Int
   let look: FrameComposition
+  /// The bits that samples of 16 bits use, if the user states them.
+  let sampleBits: Int?
   /// The bytes of each file.
   let sizes: [Int]
 }
 
 extension FrameRequest {
   init(from reader: inout WireReader) throws(DecoderFailure) {
-    try self.init(slot: reader.slot(), look: reader.read(), sizes: reader.read())
+    try self.init(slot: reader.slot(), look: reader.read(), sampleBits: reader.read(), sizes: reader.read())
   }
-  func put(to writer: inout WireWriter) { writer.put(slot, look, sizes) }
+  func put(to writer: inout WireWriter) { writer.put(slot, look, sampleBits, sizes) }
 
   enum Answer: WireValue {
-    case picture(PlaneLayout, notes: [String], DecodingWork)
+    case picture(PlaneLayout, notes: [String], PictureFacts, DecodingWork)
     case refused(Refusal)
     case outOfMemory
 
@@ -80,7 +82,7 @@ extension FrameRequest {
       case .picture:
         let (layout, notes): (PlaneLayout, [String]) = (try reader.read(), try reader.read())
         let shortened = notes.prefix(Self.notes).map { $0.shortened(to: Self.noteBytes) }
-        self = .picture(layout, notes: shortened, try reader.read())
+        self = .picture(layout, notes: shortened, try reader.read(), try reader.read())
       case .refused: self = .refused(try reader.read())
       case .outOfMemory: self = .outOfMemory
       }
@@ -88,12 +90,25 @@ extension FrameRequest {
 
     func put(to writer: inout WireWriter) {
       switch self {
-      case .picture(let layout, let notes, let work): writer.put(Kind.picture, layout, notes, work)
+      case .picture(let layout, let notes, let facts, let work): writer.put(Kind.picture, layout, notes, facts, work)
       case .refused(let refusal): writer.put(Kind.refused, refusal)
       case .outOfMemory: writer.put(Kind.outOfMemory)
       }
     }
   }
+}
+
+extension PictureFacts: WireValue {
+  /// The largest number that a decoder may state, so that sums do not overflow.
+  private static let maximum = 1 << 32
+
+  package init(from reader: inout WireReader) throws(DecoderFailure) {
+    self.init()
+    (several, leftOut, unread) = (try reader.read(), try reader.read(), try reader.read())
+    (wide, highest) = (try reader.read(), try reader.read())
+    guard [several, leftOut, unread, wide, highest].allSatisfy((0...Self.maximum).contains) else { throw .malformed }
+  }
+  package func put(to writer: inout WireWriter) { writer.put(several, leftOut, unread, wide, highest) }
 }
 
 extension Refusal: WireValue {

@@ -27,16 +27,19 @@ package struct DecoderOutOfResources: Error, CustomStringConvertible {
 final class SandboxedDecoder: FrameDecoding {
   private let host: DecoderForkServer
   private let session: String
+  /// The bits that samples of 16 bits use, if the user states them.
+  private let sampleBits: Int?
   private let profile: Profile?
   private let cancellation: Cancellation
   private var child: DecoderProcess?
 
   init(
-    _ host: DecoderForkServer, for session: SessionID, _ profile: Profile? = nil,
+    _ host: DecoderForkServer, for session: SessionID, _ profile: Profile? = nil, sampleBits: Int? = nil,
     cancellation: Cancellation = .never
   ) {
     self.host = host
     self.session = session.description
+    self.sampleBits = sampleBits
     self.profile = profile
     self.cancellation = cancellation
   }
@@ -76,16 +79,17 @@ final class SandboxedDecoder: FrameDecoding {
     var layout: PlaneLayout?
     // The content that a refused picture left there is unknown.
     defer { child.slots.recordWrite(slot, bytes: layout?.bytes) }
-    var message = FrameRequest(slot: slot, look: look, sizes: files.map(\.count)).message
+    var message = FrameRequest(slot: slot, look: look, sampleBits: sampleBits, sizes: files.map(\.count)).message
     message.reserveCapacity(files.reduce(message.count) { $0 + $1.count })
     for file in files { message += file }
     var answer = try child.ask(
       message, seconds: host.limits.decodeSeconds, DecoderExchange(cancellation: cancellation))
     switch try answer.read(FrameRequest.Answer.self) {
-    case .picture(let planes, let notes, let work):
+    case .picture(let planes, let notes, let facts, let work):
       try planes.require(host.limits, bytes: child.slots.size)
       layout = planes
-      return DecodedPicture(picture: try Picture(planes: child.slots, slot, planes), notes: notes, work: work)
+      return DecodedPicture(
+        picture: try Picture(planes: child.slots, slot, planes), notes: notes, facts: facts, work: work)
     case .refused(let refusal): throw RefusedPicture(refusal)
     case .outOfMemory: throw DecoderOutOfResources()
     }

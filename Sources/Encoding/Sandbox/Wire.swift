@@ -156,18 +156,22 @@ extension WireBytes: WireValue {
 extension FrameComposition: WireValue {
   package init(from reader: inout WireReader) throws(DecoderFailure) {
     let masks = try reader.read(Masks.self)
-    if try !reader.read(Bool.self) {
-      self.init(content: .image(try reader.read()), masks: masks)
-    } else {
+    switch try reader.read(Kind.self) {
+    case .image: self.init(content: .image(try reader.read()), masks: masks)
+    case .layers:
       let size = try reader.read(PixelSize.self)
       self.init(content: .layers(try reader.read(), width: size.width, height: size.height), masks: masks)
+    case .picture: self.init(content: .picture(try reader.read()), masks: masks)
     }
   }
 
+  private enum Kind: Int, WireValue { case image, layers, picture }
+
   package func put(to writer: inout WireWriter) {
     switch content {
-    case .image(let raw): writer.put(masks, false, raw)
-    case .layers(let layers, let width, let height): writer.put(masks, true, width, height, layers)
+    case .image(let raw): writer.put(masks, Kind.image, raw)
+    case .layers(let layers, let width, let height): writer.put(masks, Kind.layers, width, height, layers)
+    case .picture(let index): writer.put(masks, Kind.picture, index)
     }
   }
 }

@@ -21,6 +21,8 @@ public struct EncodingOptions: Sendable {
   package var longestSegmentMs: Int64 { film?.longestMs ?? segmentMs }
   /// The colour behind transparent pixels.
   public var background = Colour.black
+  /// The bits that samples of 16 bits use, 8 to 16; nil if the files decide.
+  package var sampleBits: Int?
   /// The limits of a batch.
   public var limits = Limits()
   /// Maximum length of a picture's sides in pixels, to which larger ones are scaled; nil for any length.

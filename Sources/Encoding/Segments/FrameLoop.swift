@@ -5,12 +5,11 @@ import FrameBatches
 
 package enum FrameLoop {
   /// - Parameter last: the frame that the previous batch of this thread ended with; becomes that of this batch.
-  /// - Returns: the number of frames that look like the one before, which are not encoded.
-  @discardableResult
+  /// - Returns: the number of frames that look like the one before, which are not encoded, and the facts of all frames.
   package static func walk<Sink: HoldConsumer & ~Copyable>(
     _ source: BatchReader, _ options: EncodingOptions, _ cache: KeyFrameCache?, after last: inout LastFrame?,
     digest: inout BatchDigest, into sink: inout Sink, cancellation: Cancellation
-  ) throws -> Int {
+  ) throws -> (unchanged: Int, facts: PictureFacts) {
     let batch = source.batch
     var sequence = FrameSequence(
       of: batch.session, Timeline(of: batch, options), options, cache, after: last.take(),
@@ -25,7 +24,7 @@ package enum FrameLoop {
       try sequence.append(frame, images, identity, into: &sink, cancellation)
     }
     try sequence.finish(endMs: batch.endMs, into: &sink, cancellation)
-    return sequence.unchanged
+    return (sequence.unchanged, sequence.facts)
   }
 }
 

@@ -19,6 +19,7 @@ package struct LastFrame {
   fileprivate let identity: String
   fileprivate let picture: SourceFrame
   fileprivate let notes: [String]
+  fileprivate let facts: PictureFacts
   fileprivate let masks: [PictureRegion]
 }
 
@@ -44,6 +45,9 @@ package struct FrameSequence {
   /// The number of frames that look like the one before.
   package var unchanged: Int { decoder.unchanged }
 
+  /// The facts of all frames so far.
+  package private(set) var facts = PictureFacts()
+
   /// Appends a frame that is not earlier than the one before. A frame at the same instant, or one that cannot be decoded, is refused.
   ///
   /// - Parameter identity: of the frame's files and composition: equal for frames that look the same.
@@ -62,6 +66,7 @@ package struct FrameSequence {
     let changedBlocks: Int?
     do {
       (picture, notes, masks, changedBlocks) = try decoder.decode(frame, images, identity)
+      if let last = decoder.lastFacts { facts.add(last) }
     } catch let refusal as RefusedPicture {
       sink.refuse(RefusedFrame(source: frame.source, undecoded: refusal.refusal))
       return
@@ -129,13 +134,17 @@ private struct FrameDecoder {
     scaler = PictureScaler(maxSide: options.maxSide, canvas: options.canvas, converter: PictureConverter())
     decoder =
       options.decoders.map {
-        SandboxedDecoder($0, for: session, options.profile, cancellation: cancellation)
+        SandboxedDecoder(
+          $0, for: session, options.profile, sampleBits: options.sampleBits, cancellation: cancellation)
       }
-      ?? PictureDecoder(limits: options.limits, background: options.background, profile: options.profile)
+      ?? PictureDecoder(options)
   }
 
   /// The frame that was decoded last. One that is not decoded keeps its files, and its decoder.
   var last: LastFrame? { previous.flatMap { $0.picture.isDecoded ? $0 : nil } }
+
+  /// The facts of the frame that was decoded last.
+  var lastFacts: PictureFacts? { previous?.facts }
 
   /// - Returns: the picture, its notes, the parts that masks cover, and the number of its blocks that differ from the picture before:
   ///   nil for the first one of the batch and after another size.
@@ -164,7 +173,7 @@ private struct FrameDecoder {
     }
     var picture = try picture(from: files, frame, identity)
     // An equal picture may have other ones.
-    let (notes, masks) = (picture.notes, picture.masks)
+    let (notes, facts, masks) = (picture.notes, picture.facts, picture.masks)
     // Another file may have the same pixels. The first frame of a batch has none before it.
     let changedBlocks = try previous.flatMap { try picture.changedBlocks(since: $0.picture) }
     if let previous {
@@ -175,7 +184,7 @@ private struct FrameDecoder {
         picture.differsFromPrevious = true
       }
     }
-    previous = LastFrame(identity: identity, picture: picture, notes: notes, masks: masks)
+    previous = LastFrame(identity: identity, picture: picture, notes: notes, facts: facts, masks: masks)
     isFirst = false
     return (picture, notes, masks, changedBlocks)
   }
@@ -192,7 +201,7 @@ private struct FrameDecoder {
       let decoded = try decoder.picture(from: files, frame.look)
       let fitted = try scaler.fitted(decoded.picture)
       let masks = frame.look.paintedMasks(of: decoded.picture.size, as: fitted.size)
-      return SourceFrame(fitted, notes: decoded.notes, masks: masks, identity: identity)
+      return SourceFrame(fitted, notes: decoded.notes, facts: decoded.facts, masks: masks, identity: identity)
     }
     return SourceFrame(key, identity: identity) { [decoder, scaler] in
       do {

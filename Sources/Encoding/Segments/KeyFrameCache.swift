@@ -11,6 +11,7 @@ package struct KeyFrame: Sendable {
   let codedHeight: Int
   /// Changes to the picture that a viewer should know of.
   let notes: [String]
+  var facts = PictureFacts()
   /// The parts of the picture that masks cover.
   var masks: [PictureRegion] = []
   let parameterSets: ParameterSets

@@ -51,6 +51,8 @@ package struct EncoderSettings: Sendable {
   let isFilm: Bool
   /// The colour behind transparent pixels.
   let background: Colour
+  /// The bits that samples of 16 bits use, if the user states them.
+  let sampleBits: Int?
   /// How far x264 looks for motion; ignored in archives, which have parameters of their own.
   let motion: MotionSearch
   /// The version of our own rules for repeating pictures and writing the file. Raise it when they make other bytes.
@@ -86,6 +88,7 @@ package struct EncoderSettings: Sendable {
     segmentMs = options.film == nil ? options.segmentMs : FilmCuts.fullMs
     isFilm = options.film != nil
     background = options.background
+    sampleBits = options.sampleBits
   }
 
   /// libavcodec's version. That of x264 depends on the build of libavcodec.
@@ -107,7 +110,7 @@ package struct EncoderSettings: Sendable {
 
   var parameters: String { archive?.parameters ?? Self.ownParameters + motion.parameters }
 
-  /// The default length of a segment is not written.
+  /// The default length of a segment is not written, nor bits that nobody states.
   package var json: JSONValue {
     .object([
       "quality": .string(archive == nil ? quality.rawValue : "archive"), "codec": .string(codec),
@@ -115,5 +118,6 @@ package struct EncoderSettings: Sendable {
       "maxHoldMs": .number(maxHoldMs),
       "background": .string(background.description), "rules": .number(rules), "libavcodec": .string(libavcodec),
     ]).setting(segmentMs == Timeline.defaultSegmentMs ? [:] : ["segmentMs": .number(segmentMs)])
+      .setting(sampleBits.map { ["bits": .number($0)] } ?? [:])
   }
 }

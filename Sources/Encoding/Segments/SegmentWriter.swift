@@ -141,7 +141,7 @@ package struct SegmentWriter: ~Copyable {
     else { throw SegmentMismatch("the encoder changed a time or added a key frame") }
     let key = KeyFrame(
       width: width, height: height, codedWidth: encoder.width, codedHeight: encoder.height, notes: only?.notes ?? [],
-      masks: only?.masks ?? [], parameterSets: encoder.parameterSets, data: data)
+      facts: only?.facts ?? PictureFacts(), masks: only?.masks ?? [], parameterSets: encoder.parameterSets, data: data)
     only?.key = key
     return key
   }

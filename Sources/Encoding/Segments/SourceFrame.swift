@@ -5,6 +5,7 @@ package final class SourceFrame {
   package let height: Int
   /// Changes to the picture that a viewer should know of.
   let notes: [String]
+  let facts: PictureFacts
   /// The parts of the picture that masks cover.
   let masks: [PictureRegion]
   /// Identifies the source: equal for equal pictures; nil if unknown.
@@ -17,7 +18,11 @@ package final class SourceFrame {
   /// Decodes the files, or returns the decoded picture.
   private var load: () throws -> Picture
 
-  package init(_ picture: Picture, notes: [String] = [], masks: [PictureRegion] = [], identity: String? = nil) {
+  package init(
+    _ picture: Picture, notes: [String] = [], facts: PictureFacts = PictureFacts(), masks: [PictureRegion] = [],
+    identity: String? = nil
+  ) {
+    self.facts = facts
     (width, height) = (picture.width, picture.height)
     self.notes = notes
     self.masks = masks
@@ -30,6 +35,7 @@ package final class SourceFrame {
   init(_ key: KeyFrame, identity: String, decode: @escaping () throws -> Picture) {
     (width, height) = (key.width, key.height)
     notes = key.notes
+    facts = key.facts
     masks = key.masks
     self.identity = identity
     self.key = key

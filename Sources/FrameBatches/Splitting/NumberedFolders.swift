@@ -25,10 +25,10 @@ package struct NumberedFolders: Equatable {
       count += entries.count
       guard count <= limits.folderEntries else { return nil }
       let files = entries.filter { $0.kind == .file && !isRecorderJunk($0.name) }.map(\.name)
-      if files.contains(where: NameAdvice.isPicture) || files.contains(where: NativeFormat.isDescription) {
+      if files.contains(where: PictureNames.isPicture) || files.contains(where: NativeFormat.isDescription) {
         guard depth > 0 else { return nil }
         paths.append(inner)
-        let strange = files.first { NameAdvice.isPicture($0) && !$0.contains(where: \.isASCIIDigit) }
+        let strange = files.first { PictureNames.isPicture($0) && !$0.contains(where: \.isASCIIDigit) }
         unnumbered = unnumbered ?? strange.map { inner.asFolder + $0 }
         continue
       }

@@ -13,6 +13,8 @@ package enum FrameTimes: Sendable, Equatable {
   /// The counter in the names: the one of the pattern, else the one that ``NameCounter`` finds. The frame with the lowest number is
   /// captured at `startMs`, in unix milliseconds.
   case numbers(startMs: Int64, CaptureRate, NamePattern?)
+  /// The durations in a file of several pictures, of which the first is captured at `startMs`.
+  case durations(startMs: Int64)
 }
 
 /// A steady rate of captures.
@@ -82,10 +84,12 @@ extension InputOptions {
   ///   - start: the capture of the lowest number, or of the first picture in a list of durations, in unix milliseconds or ISO 8601.
   ///   - fps: frames per second; without it, `intervalMs` is the time between numbers.
   ///   - timeZone: the zone of local times.
+  ///   - startIsEnough: whether a start needs no rate, because the pictures may have durations of their own.
   ///   - list: reads a list that `times` names; returns nil if there is none of this name.
   /// - Throws: ``InvalidOption``.
   package mutating func setTimes(
     nameTime: String?, times: String?, start: String?, fps: String?, timeZone: String?,
+    startIsEnough: Bool = false,
     list: (String, ZoneRules?) throws(InvalidOption) -> TimeList? = { _, _ throws(InvalidOption) in nil }
   ) throws(InvalidOption) {
     let isList = times.map { !["mtime", "exif"].contains($0) } ?? false
@@ -130,7 +134,9 @@ extension InputOptions {
       throw InvalidOption(.fps, "frames per second or an interval, not both")
     }
     guard fps != nil || intervalMs != nil else {
-      throw InvalidOption(.start, "needs frames per second, or an interval")
+      guard startIsEnough, pattern == nil else { throw InvalidOption(.start, "needs frames per second, or an interval") }
+      self.times = .durations(startMs: startMs)
+      return
     }
     guard
       let rate = fps.flatMap(CaptureRate.init(framesPerSecond:)) ?? intervalMs.flatMap(CaptureRate.init(intervalMs:))

@@ -43,6 +43,11 @@ struct EnqueuedBatch {
     }
     let reader = batch.readers[0]
     try requireImage(in: reader)
+    guard reader.format != SequenceFormat.name || options.isSessionOnly && options.session == nil else {
+      throw BadBatch(
+        "enqueue", path, "one file of \(reader.batch.frames.count) pictures, whose times a batch.json cannot state",
+        advice: "encode it, or enqueue it as <unix ms of its first picture>.gif without options")
+    }
     let isPlain = options.isSessionOnly && reader.format != NamedTimesFormat.name
     if isPlain {
       // The worker reads plain names itself. In a directory, other files are listed as refused in the manifest.

@@ -9,7 +9,13 @@ import WorkQueues
 extension Quality: ExpressibleByArgument {}
 
 extension Colour: ExpressibleByArgument {
-  public init?(argument: String) { self.init(argument) }
+  public init?(argument: String) {
+    switch argument {
+    case "black": self = .black
+    case "white": self.init(red: 255, green: 255, blue: 255)
+    default: self.init(argument)
+    }
+  }
 }
 
 /// The number of threads that work in parallel.
@@ -42,8 +48,15 @@ struct EncodingOptions: ParsableArguments {
       default: "5; for film, by the pictures", valueName: "s"))
   var segment: Int64?
 
-  @Option(help: .setting("Colour behind transparent pixels: six hexadecimal digits.", valueName: "colour"))
+  @Option(
+    help: .setting("Colour behind transparent pixels: white, black or six hexadecimal digits.", valueName: "colour"))
   var background = Colour.black
+
+  @Option(
+    help: .setting(
+      "Bits that cameras have stored in samples of 16 bits, 8 to 16.", default: "as the files say, else 16",
+      valueName: "n"))
+  var bits: Int?
 
   @Option(
     help: .setting(
@@ -66,6 +79,7 @@ struct EncodingOptions: ParsableArguments {
 
   func validate() throws {
     try require("--max-hold", maxHold, in: 1...BatchEncoder.Options.longestHoldMs, "milliseconds")
+    try require("--bits", bits, in: 8...16)
     try require("--segment", segment, in: 1...600, "seconds")
     guard maxJump > 0 else { throw ValidationError("--max-jump is more than 0 milliseconds") }
     try require("--jobs", jobs, in: Jobs.range)
@@ -95,6 +109,7 @@ struct EncodingOptions: ParsableArguments {
     options.limits.jumpMs = maxJump
     options.limits.decodeSeconds = sandbox.maxDecode
     options.background = background
+    options.sampleBits = bits
     options.profile = profile ? Profile() : nil
     options.decoders = try sandbox.decoders(options.limits, background: background, readsVideos: readsVideos)
     return options

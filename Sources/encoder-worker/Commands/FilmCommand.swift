@@ -101,7 +101,7 @@ struct FilmCommand: ReportingCommand {
     // A pattern tells the sessions of inputs, and a film shows one.
     let session = try capture.names.pattern() == nil ? Self.session : nil
     var options = try capture.options(session: session, start: start ?? assumedStart.map { "\($0)" }, fps: fps)
-    options.isFilm = true
+    if start == nil { options.assumedStartMs = Self.unknownStart }
     return options
   }
 
@@ -122,7 +122,8 @@ struct FilmCommand: ReportingCommand {
     // Reads the segments that this process has encoded.
     try FormatLibrary.load()
     let film = try FilmSegments(
-      in: DurableFile.parentDirectory(of: target), assumedStart: assumedStart, decoders: nil)
+      in: DurableFile.parentDirectory(of: target), assumedStart: start == nil ? Self.unknownStart : nil,
+      decoders: nil)
     let signals = try TerminationSignals()
     let notes = InputNotes(try placedInputs(options))
     try encode(into: film, options, signals, notes)

@@ -64,7 +64,9 @@ struct CaptureArguments: ParsableArguments {
     options.capture = capture
     options.intervalMs = interval
     do {
-      try options.setTimes(nameTime: nameTime, times: times, start: start, fps: fps, timeZone: timeZone) {
+      try options.setTimes(
+        nameTime: nameTime, times: times, start: start, fps: fps, timeZone: timeZone, startIsEnough: true
+      ) {
         path, zone throws(InvalidOption) in
         readsLists ? try Self.list(path, zone) : nil
       }
