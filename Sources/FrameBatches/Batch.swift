@@ -47,6 +47,8 @@ public struct RefusedFrame: Sendable, Equatable {
     case otherName
     /// The file lies in a folder, where no format looks for it.
     case inFolder
+    /// Another name of a file of the batch: no picture is lost.
+    case alias
     case other
   }
 
@@ -62,6 +64,8 @@ public struct RefusedFrame: Sendable, Equatable {
     let refusal = refusal.at("decode \(source)")
     self.init(source: source, reason: refusal.text, kind: .undecoded(refusal))
   }
+
+  var isAlias: Bool { if case .alias = kind { true } else { false } }
 
   /// Whether two entries say the same.
   public static func == (one: RefusedFrame, other: RefusedFrame) -> Bool {

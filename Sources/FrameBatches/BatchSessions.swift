@@ -31,6 +31,7 @@ package struct BatchSessions: Sendable {
       RejourneySpillFormat.self,
       RRWebFormat.self,
       ScreencastFormat.self,
+      PictureLinesFormat.self,
       PlaywrightFormat.self,
       NamedTimesFormat.self,
       PlainFormat.self,
@@ -148,7 +149,7 @@ package struct BatchSessions: Sendable {
   private static func warnings(
     ofLost drafts: [BatchDraft], in contents: any BatchContents, _ limits: Limits
   ) -> [String] {
-    let lost = drafts.flatMap(\.refused).filter { NameAdvice.isPicture($0.source) }
+    let lost = drafts.flatMap(\.refused).filter { NameAdvice.isPicture($0.source) && !$0.isAlias }
     let total = lost.count + drafts.reduce(0) { $0 + $1.frames.count }
     guard lost.isMany(of: total) else { return [] }
     let reasons = Dictionary(grouping: lost, by: \.reason)
@@ -158,7 +159,8 @@ package struct BatchSessions: Sendable {
     case .inFolder: advice = "give a folder as a batch of its own to read it"
     case .otherName:
       advice = NameAdvice(for: contents, limits: limits).patternForAll.map { "\($0) reads all names" }
-    case .undecoded, .other: advice = nil
+    case .other: advice = contents.refused.contains(most[0]) ? contents.adviceOnRefused : nil
+    case .undecoded, .alias: advice = nil
     }
     return [
       "\(lost.count) of \(total) pictures are left out; \(most.count) of these, the first \(most[0].source.shortened(to: 255)): "

@@ -50,9 +50,9 @@ struct FilmCommand: ReportingCommand {
   @OptionGroup(title: "Encoding") var encoding: EncodingOptions
 
   /// The session of inputs that name none.
-  private static let session = "film"
+  static let session = "film"
   /// The first instant that a capture can have, for numbered pictures whose start nobody states.
-  private static let unknownStart = Limits().instants.lowerBound
+  static let unknownStart = Limits().instants.lowerBound
   /// A film is no batch of a queue: only memory limits it.
   private static let segments = 1_000_000
 
@@ -65,10 +65,10 @@ struct FilmCommand: ReportingCommand {
     try idle.validate(for: form, at: part.clip(idle: nil).speed)
     try map.validate(for: form, named: to)
     if assumedStart != nil { try part.requireNoClock() }
-    _ = try input()
+    if recording == nil { _ = try input() }
   }
 
-  private var form: FilmForm { FilmForm(ofName: to, maxSide: size.maxSide) }
+  var form: FilmForm { FilmForm(ofName: to, maxSide: size.maxSide) }
 
   /// The start of numbered pictures if nobody states it.
   private var assumedStart: Int64? { start == nil && fps != nil ? Self.unknownStart : nil }
@@ -80,6 +80,8 @@ struct FilmCommand: ReportingCommand {
   }
 
   func execute() throws {
+    if let recording { return try film(of: recording) }
+    try requireOneRecording()
     let target = try Stitching.file(to)
     try form.requireEncoder(for: target)
     try map.check()
@@ -89,6 +91,7 @@ struct FilmCommand: ReportingCommand {
     options.limits.entries = max(options.limits.entries, Limits.ofFolder.entries)
     options.limits.segments = max(options.limits.segments, Self.segments)
     options.limits.splitsFolders = true
+    options.limits.followsLinks = true
     // Reads the segments that this process has encoded.
     try FormatLibrary.load()
     let film = try FilmSegments(
