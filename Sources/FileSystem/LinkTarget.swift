@@ -4,7 +4,7 @@
 import CLinux
 import Glibc
 
-/// What a symbolic link leads to.
+/// The file that a symbolic link leads to, or the lack of one.
 package enum LinkTarget: Sendable, Equatable {
   /// A regular file beneath the directory. The path is relative to it; nil if it is not UTF-8.
   case file(path: String?)

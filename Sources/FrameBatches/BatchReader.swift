@@ -80,7 +80,7 @@ extension Batch {
           ?? (sessionText.isEmpty ? "no session id" : "the session id \"\(sessionText.prefix(140))\" cannot be used"),
         sessionText.isEmpty
           ? "name it with --session, or in batch.json"
-          : draft.session == nil ? "name one with --session, or rename the batch; \(SessionID.rule)" : SessionID.rule)
+          : draft.session == nil ? "encode it alone with --session, or rename it; \(SessionID.rule)" : SessionID.rule)
     }
     let isSplit = isLoose && limits.splitsFolders
     let most = isSplit ? max(limits.frames, Limits.ofFolder.frames) : limits.frames

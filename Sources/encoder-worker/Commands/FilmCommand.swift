@@ -10,7 +10,7 @@ struct FilmCommand: ReportingCommand {
     commandName: "film",
     abstract: "Make one film of a folder of pictures, and leave nothing else.",
     discussion: """
-      INPUT is all that encode takes: directories, archives, recordings, images. All inputs are one session. For numbered pictures, --fps is enough: the film begins at 0. Killed at any moment, the command leaves no file.
+      INPUT is all that encode takes: directories, archives, recordings, images; or one MP4 or MOV. All inputs are one session. For numbered pictures, --fps is enough: the film begins at 0. Killed at any moment, the command leaves no part of a film.
 
       The ending of FILE tells its form: .mp4, an animated picture that loops (.gif, .webp), or the picture at --from (.png, .jpg).
       """)

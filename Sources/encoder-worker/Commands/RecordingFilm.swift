@@ -25,6 +25,9 @@ extension FilmCommand {
   func film(of recording: String) throws {
     let options = try options(of: recording)
     let target = try Stitching.file(to)
+    guard target != DurableFile.resolved(recording) else {
+      throw BadTarget(path: to, cause: "the recording itself", advice: "name another file")
+    }
     try form.requireEncoder(for: target)
     try map.check()
     let signals = try TerminationSignals()
