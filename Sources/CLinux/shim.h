@@ -35,6 +35,11 @@ static inline int clinux_open_beneath(int directory, const char *path, int flags
   return (int)syscall(SYS_openat2, directory, path, &how, sizeof how);
 }
 
+// openat(2) with O_PATH, which glibc declares under _GNU_SOURCE only: finds a file, through links too, and does not open it.
+static inline int clinux_find(int directory, const char *path) {
+  return openat(directory, path, 010000000 | O_CLOEXEC);
+}
+
 // open(2) with O_TMPFILE, which glibc declares under _GNU_SOURCE only. The file may get a name later: it has the mode of a new file.
 static inline int clinux_open_unnamed(const char *directory) {
   return open(directory, 020000000 | O_DIRECTORY | O_RDWR | O_CLOEXEC, 0644);

@@ -26,7 +26,9 @@ struct CollectDraft {
     _ plan: BatchPlan, in home: String, from folder: String, _ held: HeldPictures, times: CaptureTimes, limits: Limits
   ) throws {
     guard let session = SessionID(plan.session) else {
-      throw BadBatch("collect", folder, "the session id \(plan.session) cannot be used", advice: SessionID.rule)
+      throw BadBatch(
+        "collect", folder, "the session id \(plan.session) cannot be used",
+        advice: "name one with --session; \(SessionID.rule)")
     }
     let number = String(UInt64.random(in: 0 ... .max), radix: 36)
     let name =

@@ -1,5 +1,5 @@
 // An open directory. Its entries are reached relative to its descriptor, by one path component or a path that stays
-// beneath it, and never through a symbolic link. Only regular files are read.
+// beneath it, and through a symbolic link only where a caller asks for it. Only regular files are read.
 
 import CLinux
 import Glibc
@@ -36,7 +36,7 @@ package final class Directory: Sendable {
 
   /// One entry of a directory. A name that is not UTF-8 keeps its bytes and shows as `%XX`.
   package struct Entry: Sendable {
-    package enum Kind: Sendable { case file, directory, other }
+    package enum Kind: Sendable { case file, directory, link, other }
 
     package let name: String
     package let kind: Kind
@@ -158,7 +158,7 @@ package final class Directory: Sendable {
     if file < 0 {
       switch errno {
       case ENOENT, ENOTDIR: return nil
-      case ELOOP: return .refused("a symbolic link")
+      case ELOOP: return .refused("\(FileRefusal.link)")
       case EXDEV: return .refused("a path that leaves the batch")
       case ENXIO: return .refused("not a regular file")
       case ENAMETOOLONG: return .refused("a name that is too long")
@@ -246,6 +246,7 @@ package final class Directory: Sendable {
     switch type.map({ $0 & S_IFMT }) {
     case S_IFREG: return .file
     case S_IFDIR: return .directory
+    case S_IFLNK: return .link
     default: return .other
     }
   }

@@ -13,6 +13,9 @@ package struct FileRefusal: Sendable, Equatable, CustomStringConvertible, Expres
   /// The size of a file beyond a limit, in bytes; nil for other reasons.
   package let size: Int?
 
+  /// The reason why a symbolic link is not followed.
+  package static let link = "a symbolic link"
+
   package init(stringLiteral description: String) { (self.description, size) = (description, nil) }
 
   /// A file of more bytes than it may have.

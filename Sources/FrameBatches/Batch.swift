@@ -47,7 +47,7 @@ public struct RefusedFrame: Sendable, Equatable {
     case otherName
     /// The file lies in a folder, where no format looks for it.
     case inFolder
-    /// Another file shows its picture.
+    /// Another file or name of the batch shows its picture: no picture is lost.
     case copy
     case other
   }

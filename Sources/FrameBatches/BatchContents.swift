@@ -21,6 +21,8 @@ package protocol BatchContents: Sendable {
   func modifiedMs(_ name: String) throws -> Int64?
   /// Entries of the container that are not regular files with valid names.
   var refused: [RefusedFrame] { get }
+  /// The remedy if nothing but ``refused`` entries is there; nil if they have none in common.
+  var adviceOnRefused: String? { get }
   /// Returns the file's bytes, or the reason why it cannot be read; nil if there is no such file.
   func contents(of name: String, limit: Int) throws -> FileContents?
   /// Returns the first bytes of a file, at most `count`; nil if it cannot be read.
@@ -34,6 +36,7 @@ package protocol BatchContents: Sendable {
 extension BatchContents {
   package var topNames: [String] { names }
   package var isLoose: Bool { false }
+  package var adviceOnRefused: String? { nil }
   package var stream: [UInt8]? { nil }
   package var text: StreamContents? { nil }
 
@@ -107,105 +110,6 @@ package struct StreamContents: BatchContents {
       return .refused("not an image in base64")
     }
     return image.count <= limit ? .bytes(image) : .refused(FileRefusal(size: image.count, limit: limit))
-  }
-}
-
-/// A directory as a batch: its regular files, and those in its folders; if these are no pictures, those in the folders of its folders, and
-/// so on.
-struct DirectoryContents: BatchContents {
-  package let names: [String]
-  package let topNames: [String]
-  package let refused: [RefusedFrame]
-  /// The first folder in a folder. Files in such folders are not read.
-  let deeperFolder: String?
-  private let directory: Directory
-  /// Maximum number of folders above a file.
-  private static let maximumDepth = 8
-
-  package var isLoose: Bool { true }
-
-  init(opening path: String, limits: Limits) throws {
-    directory = try Directory(opening: path, followingLinks: false)
-    var (names, refused, count) = ([String](), [RefusedFrame](), 0)
-    let most = limits.folderEntries
-    /// - Returns: the names of its folders.
-    func list(_ directory: Directory, folder: String) throws -> [String] {
-      var folders: [String] = []
-      let entries = try directory.entries(limit: most - count)
-      count += entries.count
-      guard count <= most else {
-        throw BadBatch(
-          "read", lastComponent(of: path), "more than \(most) entries",
-          advice: limits.splitsFolders ? Limits.adviceOnFolders : Limits.advice("entries", isLoose: true))
-      }
-      for entry in entries where !isRecorderJunk(entry.name) {
-        let isText = entry.name.utf8.elementsEqual(entry.bytes)
-        switch entry.kind {
-        case .directory where isText: folders.append(entry.name)
-        case .directory: break
-        case .file where isText: names.append(folder + entry.name)
-        case .file: refused.append(RefusedFrame(source: folder + entry.name, reason: "a name that is not UTF-8"))
-        // Other entries in folders are no frames.
-        case .other where folder.isEmpty: refused.append(RefusedFrame(source: entry.name, reason: "not a regular file"))
-        case .other: break
-        }
-      }
-      return folders
-    }
-    var folders = try list(directory, folder: "")
-    topNames = names
-    // Most recorders put frames at most one level deep. Cameras have a folder for each hour and minute.
-    var depth = 0
-    while !folders.isEmpty && depth < Self.maximumDepth {
-      if depth > 0, names.contains(where: PictureNames.isPicture) { break }
-      depth += 1
-      var deeper: [String] = []
-      for folder in folders {
-        guard let inner = try? Directory(opening: folder, in: directory) else { continue }
-        deeper += try list(inner, folder: folder + "/").map { folder + "/" + $0 }
-      }
-      folders = deeper
-    }
-    (self.names, self.refused, deeperFolder) = (names, refused, folders.first)
-  }
-
-  package func contents(of name: String, limit: Int) throws -> FileContents? {
-    try reading(name) { try directory.contents(of: name, limit: limit) }
-  }
-
-  package func start(of name: String, count: Int) throws -> [UInt8]? {
-    guard case .bytes(let bytes)? = try reading(name, { try directory.start(of: name, count: count) }) else {
-      return nil
-    }
-    return bytes
-  }
-
-  private func reading(_ name: String, _ body: () throws -> FileContents?) throws -> FileContents? {
-    do {
-      return try body()
-    } catch let failure as DiskError where failure.code == EACCES {
-      // An unreadable frame may be a good one, so the batch fails as a whole.
-      throw BadBatch(
-        "read", name, BadBatch.denied, advice: "make the batch readable for the worker, and send it again")
-    } catch let failure as DiskError where failure.code == EAGAIN {
-      throw BadBatch("read", name, BadBatch.leased, advice: "send the batch again when no other process uses it")
-    }
-  }
-
-  package func path(of name: String) -> String? { directory.path + "/" + name }
-
-  package func modifiedMs(_ name: String) throws -> Int64? {
-    var status = stat()
-    try check("stat", directory.path + "/" + name) {
-      unsafe fstatat(directory.descriptor, name, &status, AT_SYMLINK_NOFOLLOW)
-    }
-    return WallClock.unixMs(status.st_mtim.tv_sec, status.st_mtim.tv_nsec)
-  }
-
-  package func sideFile(_ name: String, limit: Int) throws -> FileContents? {
-    if let inside = try contents(of: name, limit: limit) { return inside }
-    let parent = try Directory(opening: DurableFile.parentDirectory(of: directory.path))
-    return try parent.contents(of: name, limit: limit)
   }
 }
 

@@ -43,13 +43,15 @@ package struct BatchDirectory: Sendable {
     return resolved != own && !resolved.hasPrefix(own == "/" ? own : own + "/")
   }
 
-  /// Whether a directory contains batches. Only its first three entries are checked.
+  /// Whether a directory contains batches, and no pictures beside them. Only its first three entries are read.
   ///
   /// - Parameters:
   ///   - path: as given by the user.
   ///   - unpacker: unpacks archives in another process; nil to unpack them in this process.
   package static func holdsBatches(_ path: String, _ limits: Limits, _ unpacker: (any ArchiveUnpacker)?) -> Bool {
-    guard let folder = try? BatchDirectory(opening: path), let found = try? folder.batches() else { return false }
+    guard let folder = try? BatchDirectory(opening: path), let found = try? folder.batches(),
+      !found.contains(where: { $0.kind == .file && PictureNames.isPicture($0.name) })
+    else { return false }
     return found.prefix(3).compactMap(folder.path(of:)).contains {
       (try? BatchSessions(
         reading: $0, options: InputOptions(session: "any"), limits: limits, unpacker: unpacker)) != nil

@@ -78,7 +78,9 @@ extension Batch {
       throw bad(
         fault
           ?? (sessionText.isEmpty ? "no session id" : "the session id \"\(sessionText.prefix(140))\" cannot be used"),
-        sessionText.isEmpty ? "name it with --session, or in batch.json" : SessionID.rule)
+        sessionText.isEmpty
+          ? "name it with --session, or in batch.json"
+          : draft.session == nil ? "encode it alone with --session, or rename it; \(SessionID.rule)" : SessionID.rule)
     }
     let isSplit = isLoose && limits.splitsFolders
     let most = isSplit ? max(limits.frames, Limits.ofFolder.frames) : limits.frames
@@ -91,14 +93,15 @@ extension Batch {
     let order = try FrameOrder(draft, in: source.contents, limits: limits)
     let frames = order.frames
     guard let last = frames.last else {
-      let why = (draft.refused + order.refused).first.map { "; \($0.source): \($0.reason)" } ?? ""
+      let why = (draft.refused + order.refused).first { !$0.isCopy }.map { "; \($0.source): \($0.reason)" } ?? ""
       if case .names? = options.times, draft.frames.isEmpty {
         let advice = NameAdvice(for: source, limits: limits).remedy
         throw bad(
           "no frame that can be used" + why,
           advice ?? "describe the whole name without its suffix; %* stands for any text")
       }
-      throw bad("no frame that can be used" + why, Self.adviceOnInstants(draft.frames, source, limits))
+      let advice = draft.frames.isEmpty ? source.contents.adviceOnRefused : nil
+      throw bad("no frame that can be used" + why, advice ?? Self.adviceOnInstants(draft.frames, source, limits))
     }
     let intervalMs = draft.intervalMs ?? options.intervalMs ?? Batch.nominalInterval(of: frames.map(\.timeMs))
     guard Limits.intervals.contains(intervalMs) else {

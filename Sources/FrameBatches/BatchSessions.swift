@@ -34,6 +34,7 @@ package struct BatchSessions: Sendable {
       RejourneySpillFormat.self,
       RRWebFormat.self,
       ScreencastFormat.self,
+      PictureLinesFormat.self,
       PlaywrightFormat.self,
       NamedTimesFormat.self,
       PlainFormat.self,
@@ -165,7 +166,8 @@ package struct BatchSessions: Sendable {
     case .inFolder: advice = "give a folder as a batch of its own to read it"
     case .otherName:
       advice = NameAdvice(for: source, limits: limits).patternForAll.map { "\($0) reads all names" }
-    case .undecoded, .copy, .other: advice = nil
+    case .other: advice = source.contents.refused.contains(most[0]) ? source.contents.adviceOnRefused : nil
+    case .undecoded, .copy: advice = nil
     }
     return [
       "\(lost.count) of \(total) pictures are left out; \(most.count) of these, the first \(most[0].source.shortened(to: 255)): "

@@ -4,7 +4,7 @@ import Glibc
 package enum FileKind {
   case image(ImageKind)
   case otherImage(OtherImage)
-  case video
+  case video(VideoFormat)
   case zip
 
   package init?(of file: some Collection<UInt8>) {
@@ -12,8 +12,8 @@ package enum FileKind {
       self = .image(kind)
     } else if let other = OtherImage(of: file) {
       self = .otherImage(other)
-    } else if file.dropFirst(4).starts(with: "ftyp".utf8) {
-      self = .video
+    } else if let video = VideoFormat(of: file) {
+      self = .video(video)
     } else if file.starts(with: "PK\u{3}\u{4}".utf8) {
       self = .zip
     } else {
@@ -35,7 +35,7 @@ package enum FileKind {
     switch self {
     case .image(let kind): "one \(kind.name) image"
     case .otherImage(let other): other.described
-    case .video: "an MP4 video"
+    case .video(let video): video.described
     case .zip: "a zip archive"
     }
   }
@@ -59,7 +59,7 @@ package enum FileKind {
     switch self {
     case .image: nil
     case .otherImage(let other): other.advice(for: name)
-    case .video: "run: encoder-worker reencode FILE.mp4 --output DIR --quality balanced"
+    case .video(let video): video.advice(for: name ?? "FILE")
     case .zip: "send the zip archive itself: alone, and not compressed again"
     }
   }

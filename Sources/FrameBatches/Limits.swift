@@ -63,6 +63,9 @@ public struct Limits: Sendable {
   /// Whether a folder of loose pictures may have more frames and entries than one batch, because its reader splits it: see
   /// ``BatchSessions/parts(_:)``.
   package var splitsFolders = false
+  /// Whether the user of a command named the batch: then symbolic links in its folder are followed if they stay inside, and so is the
+  /// batch itself. Links that others made are never followed.
+  package var followsLinks = false
   /// The largest numbers of frames and entries of a folder that is split.
   package static let ofFolder = (frames: 1_000_000, entries: 4_000_000)
 

@@ -24,7 +24,8 @@ struct OpenedBatch {
     // A pipe has no name that could tell the session.
     let place = isPipe ? nil : given ?? options.sessionFrom?.place(of: path) ?? (path.hasSuffix(name) ? path : name)
     do {
-      if try !files.isEmpty || !isPipe && DurableFile.isDirectory(path) {
+      let isDirectory = limits.followsLinks ? DurableFile.isReachableDirectory : DurableFile.isDirectory
+      if try !files.isEmpty || !isPipe && isDirectory(path) {
         let contents: any BatchContents =
           try files.isEmpty ? DirectoryContents(opening: path, limits: limits) : ListedContents(files, limits: limits)
         var source = BatchSource(name: name, contents: contents, named: place, options)
@@ -36,11 +37,17 @@ struct OpenedBatch {
       // The name of a batch from a pipe is its session.
       let stem = isPipe ? options.session ?? name : Self.stem(of: name)
       let stemPlace = place.map(Self.stem(of:))
-      let file = try isPipe ? nil : BatchFile(opening: path, name: name)
+      let file = try isPipe ? nil : BatchFile(opening: path, name: name, followingLinks: limits.followsLinks)
       if let text = try file.flatMap({ try TextDocument($0, name: name, limits: limits) }) {
         source = BatchSource(name: stem, contents: StreamContents(.file(text)), named: stemPlace, options)
         release = { _ in }
         return
+      }
+      if let file, case .video(let video)? = try FileKind(of: file.bytes(0..<min(file.size, 1_024))), video.hasSignature
+      {
+        throw BadBatch(
+          "read", name, "no known format: the file is \(video.described)",
+          advice: video.advice(for: limits.followsLinks ? path : name))
       }
       let descriptor = file?.descriptor ?? STDIN_FILENO
       let unpacked: UnpackedArchive =
@@ -81,18 +88,25 @@ final class BatchFile: Sendable {
   let descriptor: Int32
   /// The size in bytes; at least one.
   let size: Int
+  private let name: String
 
   /// Opens a regular file that is not empty.
-  init(opening path: String, name: String) throws {
-    let descriptor = unsafe Glibc.open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOFOLLOW)
+  init(opening path: String, name: String, followingLinks: Bool) throws {
+    let links = followingLinks ? 0 : O_NOFOLLOW
+    let descriptor = unsafe Glibc.open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | links)
     guard descriptor >= 0 else {
       let failure = DiskError("open", path)
-      if [ELOOP, ENXIO].contains(failure.code) {
-        throw BadBatch("read", name, "not a regular file", advice: UnknownBatch.advice)
+      switch failure.code {
+      case ELOOP:
+        throw BadBatch(
+          "read", name, FileRefusal.link + (followingLinks ? " in a circle" : ""),
+          advice: followingLinks ? "check the path" : "send the file or the folder that it leads to")
+      case ENXIO: throw BadBatch("read", name, "not a regular file", advice: UnknownBatch.advice)
+      default: throw failure
       }
-      throw failure
     }
     self.descriptor = descriptor
+    self.name = name
     var status = stat()
     let code = unsafe fstat(descriptor, &status) == 0 ? 0 : errno
     size = Int(status.st_size)
@@ -104,19 +118,34 @@ final class BatchFile: Sendable {
   }
 
   deinit { close(descriptor) }
+
+  /// Reads `count` bytes, or fewer if the file has become shorter.
+  func bytes(_ range: Range<Int>) throws(DiskError) -> [UInt8] {
+    var bytes = [UInt8](repeating: 0, count: range.count)
+    var filled = 0
+    while filled < bytes.count {
+      let count = try check("read", name) {
+        unsafe bytes.withUnsafeMutableBytes {
+          unsafe pread(descriptor, $0.baseAddress! + filled, $0.count - filled, off_t(range.lowerBound + filled))
+        }
+      }
+      if count == 0 { break }
+      filled += count
+    }
+    bytes.removeLast(bytes.count - filled)
+    return bytes
+  }
 }
 
 /// A text in a file: JSON, or lines of JSON. Parts are read when they are needed, so that a large text costs no memory.
 package struct TextDocument: Sendable {
   private let file: BatchFile
-  private let name: String
   package var count: Int { file.size }
 
   /// - Returns: nil for a file that is not JSON by its first characters.
   /// - Throws: ``BadBatch`` for a text beyond the limits; ``DiskError``.
   init?(_ file: BatchFile, name: String, limits: Limits) throws {
     self.file = file
-    self.name = name
     let start = try bytes(0..<min(file.size, 64))
     guard Self.isJSON(start) else { return nil }
     guard file.size <= limits.unpackedBytes else {
@@ -136,21 +165,7 @@ package struct TextDocument: Sendable {
   }
 
   /// Reads `count` bytes, or fewer if the file has become shorter.
-  func bytes(_ range: Range<Int>) throws(DiskError) -> [UInt8] {
-    var bytes = [UInt8](repeating: 0, count: range.count)
-    var filled = 0
-    while filled < bytes.count {
-      let count = try check("read", name) {
-        unsafe bytes.withUnsafeMutableBytes {
-          unsafe pread(file.descriptor, $0.baseAddress! + filled, $0.count - filled, off_t(range.lowerBound + filled))
-        }
-      }
-      if count == 0 { break }
-      filled += count
-    }
-    bytes.removeLast(bytes.count - filled)
-    return bytes
-  }
+  func bytes(_ range: Range<Int>) throws(DiskError) -> [UInt8] { try file.bytes(range) }
 }
 
 extension DiskError {

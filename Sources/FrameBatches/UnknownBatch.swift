@@ -16,7 +16,7 @@ enum UnknownBatch {
       return bad("the file is text in UTF-16", "convert it to UTF-8, for example with: iconv -f UTF-16 -t UTF-8")
     }
     if contents.text != nil {
-      return bad("JSON, but no recording that is known", "see docs/input-formats.md for the JSON of recorders")
+      return bad("JSON, but no recording that is known", PictureLinesFormat.advice)
     }
     if let stream = contents.stream {
       if (try? TimeList(stream, at: .batch(name), zone: .utc)) != nil {
@@ -24,20 +24,27 @@ enum UnknownBatch {
       }
       guard let kind = FileKind(of: stream) else { return bad("neither frames nor an archive of frames", advice) }
       return bad(
-        "the file is \(kind.described)", kind.advice(for: name) ?? "put it into a directory, named <unix ms>.jpg")
+        "the file is \(kind.described)",
+        kind.advice(for: name == "stdin" ? nil : name) ?? "put it into a directory, named <unix ms>.jpg")
     }
-    if let first = contents.refused.first {
-      return BadBatch("read", name, "no frames; \(first.source) is \(first.reason)", advice: advice)
+    if let first = contents.refused.first(where: { !$0.isCopy }) {
+      return BadBatch(
+        "read", name, "no frames; \(first.source) is \(first.reason)", advice: contents.adviceOnRefused ?? advice)
     }
     if let (list, advice) = ListedTimesFormat.advice(on: contents) {
       return bad("'\(list.shortened(to: 80))' tells the times of its pictures", advice)
     }
     let names = NameAdvice(for: source, limits: limits)
     if contents.topNames.isEmpty {
+      if let (cause, advice) = (contents as? DirectoryContents).flatMap(videos) { return bad(cause, advice) }
       return inFolders(contents, names, bad) ?? BadBatch("read", name, "nothing in it", advice: advice)
     }
     let (name, kind) = example(of: contents)
     let shown = "'\(lastComponent(of: name).shortened(to: 80))'"
+    if case .video(let video)? = kind {
+      let (cause, advice) = videos(contents, like: name, video)
+      return bad(cause, advice)
+    }
     guard let kind else { return bad("\(shown) is no image", advice) }
     if let advice = kind.advice(for: name) {
       let suffix = name.split(separator: ".").last.map { "." + $0.lowercased() } ?? ""
@@ -61,6 +68,30 @@ enum UnknownBatch {
       if let start = try? contents.start(of: name, count: 1_024), let kind = FileKind(of: start) { return (name, kind) }
     }
     return (likely.first ?? "", nil)
+  }
+
+  /// Explains a folder of MP4s, which are no frames; nil if it has none.
+  static func videos(_ folder: DirectoryContents) -> (cause: String, advice: String)? {
+    guard let first = folder.recordings.first else { return nil }
+    let isTimed = folder.recordings.allSatisfy { name in
+      NumberedFormat.digits(in: name).flatMap { Int64($0) }.map(Limits().instants.contains) ?? false
+    }
+    let (cause, advice) = videos(folder, like: first, .mp4)
+    return (cause, isTimed ? "run: encoder-worker import \(folder.place) --output DIR" : advice)
+  }
+
+  /// - Parameter name: of a video in the batch.
+  private static func videos(
+    _ contents: any BatchContents, like name: String, _ video: VideoFormat
+  ) -> (cause: String, advice: String) {
+    let suffix = name.split(separator: ".").last.map { "." + $0.lowercased() } ?? ""
+    let folder = contents as? DirectoryContents
+    let alike = ((folder?.recordings ?? []) + contents.names).filter { $0.lowercased().hasSuffix(suffix) }
+    let others = alike.count > 1 ? " (\(alike.count) files end in \(suffix))" : ""
+    let cause = "'\(lastComponent(of: name).shortened(to: 80))' is \(video.described)\(others)"
+    guard let folder else { return (cause, "unpack it; " + video.advice(for: lastComponent(of: name))) }
+    guard alike.count > 1 else { return (cause, video.advice(for: folder.path(of: name))) }
+    return (cause, video.advice(joiningWords: [DirectoryContents.pattern(of: alike, in: folder.place)]))
   }
 
   /// Explains a batch without files at its top level; nil if it has none in folders, either.

@@ -61,12 +61,23 @@ struct EncoderWorker: ParsableCommand {
         var command = try Invocation(words, variables).parsed()
         try command.run()
       } else if let named = named(words) {
-        NamedCommand.main(named)
+        var command = try parsed(named)
+        try command.run()
       } else {
         main(words)
       }
     } catch {
       exit(withError: error)
+    }
+  }
+
+  private static func parsed(_ words: [String]) throws -> any ParsableCommand {
+    do {
+      return try NamedCommand.parseAsRoot(words)
+    } catch {
+      guard let text = UnknownOptions.text(blaming: error, words) else { NamedCommand.exit(withError: error) }
+      say(lines: text)
+      NamedCommand.exit(withError: NamedCommand.exitCode(for: error))
     }
   }
 

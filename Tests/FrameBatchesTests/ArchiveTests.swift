@@ -75,6 +75,20 @@ import Testing
     #expect(bytes == image)
   }
 
+  @Test(arguments: ["ustar", "gnu", "posix"]) func tarWithNamesThatAreNotUTF8IsRead(format: String) throws {
+    let folder = try scratch.directory("latin")
+    for number in 0..<2 {
+      let name: [CChar] = (folder + "/176785951\(number)340-").utf8CString.dropLast() + [-28] + ".jpg".utf8CString
+      let path = try scratch.file("picture", BatchTests.jpeg)
+      try #require(rename(path, name) == 0)
+    }
+    let file = scratch.path("latin.tar")
+    try Tool.output("tar", ["--format", format, "-cf", file, "-C", scratch.path, "latin"])
+    let contents = try ArchiveContents(reading: open(file, O_RDONLY | O_CLOEXEC), name: "latin", limits: Limits())
+    #expect(contents.names.sorted() == ["latin/1767859510340-%E4.jpg", "latin/1767859511340-%E4.jpg"])
+    #expect(contents.refused.isEmpty)
+  }
+
   /// A truncated archive is refused at any length. The reader never returns a batch with fewer frames.
   @Test(arguments: ["tar", "tar.gz", "tar.zst"])
   func truncatedTarIsRefusedAtAnyLength(suffix: String) throws {

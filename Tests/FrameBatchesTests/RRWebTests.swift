@@ -47,6 +47,25 @@ import Testing
       + #""\#(pixel)"}]}]},0,0]}]}}"#
   }
 
+  // MARK: - PostHog's blocks
+
+  /// As PostHog's store keeps them: a block a line. Several of a session are several gzip members.
+  @Test func blocksOfAWindowAreOneSession() throws {
+    let blocks = [0, 2, 4].map { (second: Int64) in
+      #"{"window_id":"w1","data":[\#(Self.snapshot(second)),\#(Self.snapshot(second + 1, id: 1))]}"# + "\n"
+    }
+    let batch = try Self.batch(blocks.joined())
+    #expect(Self.seconds(of: batch) == [0, 1, 2, 3, 4, 5] && batch.refused.isEmpty)
+    let scratch = try ScratchDirectory()
+    var members: [UInt8] = []
+    for block in blocks {
+      let path = try scratch.file("block", Array(block.utf8))
+      members += Array(try Tool.output("gzip", ["-c", path]))
+    }
+    let file = try BatchReader(reading: scratch.file("session.jsonl.gz", members))
+    #expect(file.batch.frames.map(\.timeMs) == batch.frames.map(\.timeMs))
+  }
+
   // MARK: - Several images
 
   /// 15 tiles on a page with padding, and dialogs on a window in points. The encoded picture equals the true picture.

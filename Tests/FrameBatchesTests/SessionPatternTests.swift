@@ -168,7 +168,7 @@ import Testing
       read.cause
         == "--session-from '{session}-{part}' reads the session id \"a b\" in the name \"a b-1\", and it cannot be used"
     )
-    #expect(read.advice == SessionID.rule)
+    #expect(read.advice.hasSuffix(SessionID.rule))
     let other = try #require(throws: BadBatch.self) { try self.read(batch("a b"), "{session}-{part}") }
     #expect(other.cause.contains("'{session}-{part}'") && other.cause.contains("\"a b\" cannot be used"))
   }

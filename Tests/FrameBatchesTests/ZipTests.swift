@@ -116,6 +116,20 @@ import Testing
     #expect(try read(archive).batch.refused.map(\.source) == ["inner.zip"])
   }
 
+  /// The flag of UTF-8 is forgotten, or set for other names. In Shift-JIS, the second byte of a letter may be a backslash.
+  @Test(arguments: [0, 0x800]) func namesOfAnyEncodingAreReadAndStayDistinct(flags: Int) throws {
+    var archive = try ZipArchive.frames(6)
+    let letters: [[UInt8]] = [[0xE4], [0x84], [0x96], [0x95, 0x5C], [0x95, 0x5D], Array("ä".utf8)]
+    for (index, letter) in letters.enumerated() {
+      archive.entries[index].name = letter + Array("/".utf8) + archive.entries[index].name
+      archive.entries[index].localName = archive.entries[index].name
+      archive.entries[index].flags = flags
+    }
+    let batch = try read(archive).batch
+    #expect(batch.frames.count == 6 && batch.refused.isEmpty, "\(batch.refused)")
+    #expect(Set(batch.frames.flatMap(\.paths)).count == 6)
+  }
+
   @Test func directoriesAndJunkAreIgnored() throws {
     var archive = try ZipArchive.frames()
     var folder = ZipArchive.Entry("frames", [])

@@ -47,7 +47,7 @@ package struct FinishedVideo {
 
 extension FinishedVideo {
   /// The remedy for a video that cannot be copied.
-  private static let advice = "encode it anew: reencode FILE.mp4 --output DIR --quality balanced"
+  package static let advice = "encode it anew with reencode"
 
   /// Reads a video.
   ///

@@ -59,7 +59,7 @@ extension VideoTrack {
     let reader = try MP4Reader(file)
     let codecs = [AV_CODEC_ID_H264, AV_CODEC_ID_HEVC, AV_CODEC_ID_AV1]
     guard let index = (0..<reader.trackCount).first(where: { codecs.contains(reader.codec(of: $0)) }) else {
-      throw bad("no H.264, HEVC or AV1 track", "name an MP4 with one")
+      throw bad("no H.264, HEVC or AV1 track", VideoFormat.conversion(of: name))
     }
     let parameters = unsafe reader.parameters(of: index)
     guard let quarterTurns = reader.quarterTurns(of: index) else {

@@ -87,7 +87,7 @@ package struct ArchiveEntry {
   }
 }
 
-/// A libarchive reader. Every warning of libarchive is an error: a damaged archive is bad input.
+/// A libarchive reader. Every warning of libarchive but one on a name is an error: a damaged archive is bad input.
 /// It is safe: it owns the archive and the buffer, and frees both at its end.
 @safe private final class ArchiveReader {
   private let archive: OpaquePointer
@@ -191,7 +191,9 @@ package struct ArchiveEntry {
     var entry: OpaquePointer?
     let status = unsafe archive_read_next_header(archive, &entry)
     if status == ARCHIVE_EOF { return nil }
-    guard status == ARCHIVE_OK, let entry = unsafe entry else { throw failure() }
+    guard status == ARCHIVE_OK || status == ARCHIVE_WARN && isAboutNames, let entry = unsafe entry else {
+      throw failure()
+    }
     contentEnd = unsafe archive_filter_bytes(archive, 0)
     try checkSize()
     // Longer names are refused. The message shows a part of the name.
@@ -210,6 +212,12 @@ package struct ArchiveEntry {
     return unsafe ArchiveEntry(
       path: path, kind: kind, size: Int(archive_entry_size(entry)),
       isLink: archive_entry_hardlink(entry) != nil || archive_entry_symlink(entry) != nil)
+  }
+
+  /// Whether the last warning says that a name in a pax header is not UTF-8. libarchive takes the bytes of the name as they are.
+  private var isAboutNames: Bool {
+    let text = unsafe archive_error_string(archive).map { unsafe String(cString: $0) }
+    return text?.contains("can't be converted from") == true
   }
 
   /// A tar ends with a block of zeros (POSIX.1-1988 `ustar`: two); libarchive takes the end of the file for it.

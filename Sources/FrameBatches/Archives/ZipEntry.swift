@@ -34,7 +34,7 @@ struct ZipEntry {
       [record.number(24, 4), record.number(20, 4), record.number(42, 4)],
       record.dropFirst(Self.directoryBytes + nameBytes).prefix(extraBytes))
     (packedSize, offset) = (sizes[1], sizes[2])
-    let path = ZipName.path(rawName, isUTF8: flags & 0x800 != 0)
+    let path = ZipName.path(rawName)
     // The Unix mode is 0 in archives of other systems, which mark a directory with a slash.
     let mode = UInt32(record.number(40, 2)) & S_IFMT
     let isDirectory = path.utf8.last == UInt8(ascii: "/") || mode == S_IFDIR
@@ -51,8 +51,6 @@ struct ZipEntry {
   var reasonToRefuse: String? {
     guard header.kind != .directory else { return nil }
     if let reason = header.reasonToRefuse { return reason }
-    let isUTF8 = flags & 0x800 == 0 || String(validating: rawName, as: UTF8.self) != nil
-    if !isUTF8 { return "a name that is not UTF-8" }
     // Bits 0, 6 and 13: encrypted, strongly, and the names too. Method 99 is AES.
     if flags & 0x2041 != 0 || method == 99 { return Self.encrypted }
     guard method == 0 || method == 8 else { return "compressed with method \(method): pack it with deflate" }

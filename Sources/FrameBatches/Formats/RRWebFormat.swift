@@ -1,6 +1,7 @@
 // PostHog, Mixpanel and LaunchDarkly: screenshots in rrweb events, and pictures of canvases. The text is one of
 // - an array or lines of events, or of [window, event];
 // - PostHog's export: {"data":{"snapshots":[event…]}}, or "snapshotsByWindowId":{window:[event…]};
+// - PostHog's blocks in its store: {"window_id":…,"data":[event…]}, lines;
 // - PostHog's requests: {"event":"$snapshot","properties":{"$session_id":…,"$snapshot_data":[event…] or event}}, an array or lines.
 // The player sorts events by their instants first.
 

@@ -100,7 +100,7 @@ struct RRWebReader {
       let properties = record.object?["properties"]
       let session = LocatedText(properties?.object?["$session_id"])
       if let session, session.text == nil { throw JSONError("a $session_id that is too long") }
-      let window = properties?.text("$window_id")
+      let window = properties?.text("$window_id") ?? record.text("window_id")
       for index in waiting.indices where waiting[index].window == nil { waiting[index].window = window }
       try add(waiting, to: session?.text)
     }

@@ -3,6 +3,8 @@ enum EventList: String, CaseIterable {
   case snapshots
   case snapshotsByWindowId
   case snapshotData = "$snapshot_data"
+  /// At the top of a line only: an event has a key of this name, too.
+  case data
 
   private static let keys = allCases.map { ($0, Array("\"\($0.rawValue)\"".utf8)) }
 

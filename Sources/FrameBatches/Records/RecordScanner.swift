@@ -134,6 +134,7 @@ struct RecordScanner {
     let found = EventList(key: key)
     switch found {
     case .snapshots? where !container.isObject, .snapshotData? where !container.isObject,
+      .data? where !container.isObject && containers.count == 1,
       .snapshotsByWindowId? where container.isObject:
       enter(found)
       containers.append(Container(isObject: container.isObject, isList: true))

@@ -135,7 +135,10 @@ package struct Importing {
     } catch let bad as BadSession where bad.cause == VideoTrack.noPicture {
       result.skipped.append(Problem(file: item.name, what: bad.cause))
     } catch let bad as BadSession {
-      refuse(item.name, "\(bad.cause); \(bad.advice)")
+      let path = source.path + (source.path.hasSuffix("/") ? "" : "/") + item.name
+      let command = "encoder-worker reencode \(path.shellWord) --start \(item.startMs) --output DIR --quality balanced"
+      refuse(
+        item.name, "\(bad.cause); \(bad.advice == FinishedVideo.advice ? "encode it anew: " + command : bad.advice)")
     } catch let failure as FFmpegError {
       // This includes a lack of memory: a damaged file can ask for any amount.
       refuse(item.name, "it cannot be read: \(failure.cause); check that the file is complete")

@@ -44,10 +44,8 @@ struct FilmSource: VideoSource {
     let isDated = startMs == nil && track.samples[0].timeMs != nil
     guard
       let startMs = startMs ?? track.samples[0].timeMs ?? Self.instant(in: stem, limits)
-        ?? Self.instant(of: track.creationTime, limits)
-    else {
-      throw BadSession(path, "it does not say when it was recorded", advice: "give --start, in unix milliseconds")
-    }
+        ?? Self.instant(of: track.creationTime, limits) ?? options.assumedStartMs
+    else { throw BadSession(path, "it does not say when it was recorded", advice: Self.adviceOnStart(path)) }
     guard limits.instants.contains(startMs) else {
       throw BadSession(path, "it cannot have been recorded at \(startMs)", advice: "check --start")
     }
@@ -76,6 +74,13 @@ struct FilmSource: VideoSource {
     self.path = path
     self.reader = reader
     self.track = track
+  }
+
+  private static func adviceOnStart(_ path: String) -> String {
+    var status = stat()
+    let written = stat(path, &status) == 0 ? WallClock.unixMs(status.st_mtim.tv_sec, status.st_mtim.tv_nsec) : nil
+    return "give --start, in unix milliseconds"
+      + (written.map { ", as --start \($0), when the file was written" } ?? "")
   }
 
   func identity(of startMs: Int64) -> String? { source }

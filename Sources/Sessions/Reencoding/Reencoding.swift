@@ -44,6 +44,8 @@ package final class Reencoding: Sendable {
     /// The session of an MP4, and unix milliseconds of its first picture; nil to read them from its name or the file.
     package var session: SessionID?
     package var startMs: Int64?
+    /// The start of an MP4 that does not tell its own; nil to refuse it.
+    package var assumedStartMs: Int64?
     package var limits = Limits.ofFilms
     /// The processes that decode videos; nil to decode trusted videos in this process.
     package var decoders: DecoderForkServer?
@@ -66,6 +68,9 @@ package final class Reencoding: Sendable {
   /// The starts of the source's segments, and of those that were published before.
   private let starts: Set<Int64>
   private let made: Set<Int64>
+
+  /// Whether its times count from ``Options/assumedStartMs``.
+  package var isWithoutClock: Bool { options.assumedStartMs != nil && starts.min() == options.assumedStartMs }
 
   /// Whether a source is a session's directory; else it is an MP4.
   package static func isSession(_ path: String) -> Bool { DurableFile.isReachableDirectory(path) }
@@ -116,6 +121,9 @@ package final class Reencoding: Sendable {
       throw BadSession(path, "no such file or directory", advice: "\(existing), or an MP4")
     }
     if isSession(path) {
+      if Importing.isRecognised(path), let videos = VideoFormat.adviceOnFolder(path) {
+        throw BadSession(path, "no session, but videos", advice: videos)
+      }
       let directory = try SessionDirectory(at: path, decoders: options.decoders)
       return try options.isArchive ? ArchiveSource(directory) : SessionSource(directory)
     }
@@ -128,6 +136,9 @@ package final class Reencoding: Sendable {
       return try FilmSource(path, options, cancellation: cancellation)
     } catch let failure as FFmpegError {
       // This includes a lack of memory: a damaged file can ask for any amount.
+      if let video = VideoFormat.ofFile(at: path), !video.isReadable {
+        throw BadSession(path, "\(video.described), not an MP4", advice: video.advice(for: path))
+      }
       throw BadSession(path, failure.cause, advice: advice)
     } catch let failure as DiskError where [ENOENT, ENOTDIR, EACCES, ELOOP, ENXIO].contains(failure.code) {
       throw BadSession(path, "\(failure)", advice: advice)

@@ -111,16 +111,17 @@ public enum Stitching {
   ///
   /// - Parameters:
   ///   - form: an MP4, an animated picture or a poster.
+  ///   - zeroMs: the instant that counts as 0, for pictures without a clock.
   ///   - progress: called with the number of segments or pictures done and of all.
   /// - Throws: ``BadClip`` if it shows nothing; errors of ``film(of:to:gaps:decoders:progress:)``.
   package static func film(
     of path: String, showing clip: Clip, as form: FilmForm = .mp4, to target: String, gaps: GapRule,
-    decoders: DecoderForkServer?, progress: (Int, Int) throws -> Void
+    zeroMs: Int64? = nil, decoders: DecoderForkServer?, progress: (Int, Int) throws -> Void
   ) throws -> StitchedSession {
     let directory = try SessionDirectory(at: path, decoders: decoders)
     return try film(
       of: directory.segments(of: clip), in: directory.session, from: directory, showing: clip, as: form, to: target,
-      gaps: gaps, progress: progress)
+      gaps: gaps, zeroMs: zeroMs, progress: progress)
   }
 
   /// Writes a film of segments. The file gets its name when it is whole: a killed process leaves nothing.

@@ -186,13 +186,30 @@ struct EnqueuedBatch {
     }
     var files = paths
     if paths.count == 1, DurableFile.isReachableDirectory(paths[0]) {
-      files = try Directory(opening: paths[0]).entries(limit: Limits.ofFolder.entries)
-        .filter { $0.kind == .file && !isRecorderJunk($0.name) }.map { paths[0] + "/" + $0.name }
+      let directory = try Directory(opening: paths[0])
+      let entries = try directory.entries(limit: Limits.ofFolder.entries).filter { !isRecorderJunk($0.name) }
+      try requireNoLostPicture(entries, in: directory)
+      files = entries.filter { $0.kind == .file }.map { paths[0] + "/" + $0.name }
     } else if let path = paths.first(where: { !DurableFile.exists($0) }) {
       throw BadBatch("enqueue", path, "no such file or directory", advice: "check the path")
     }
     if files.isEmpty { throw BadBatch("enqueue", "frames", "none there", advice: "name at least one image") }
     return files
+  }
+
+  /// Refuses a folder of which pictures would be left out: links to files elsewhere, and names that no path has.
+  private static func requireNoLostPicture(_ entries: [Directory.Entry], in directory: Directory) throws {
+    let files = Set(entries.filter { $0.kind == .file }.map(\.name))
+    for entry in entries where PictureNames.isPicture(entry.name) {
+      guard entry.name.utf8.elementsEqual(entry.bytes) else {
+        throw BadBatch("enqueue", entry.name, "a name that is not UTF-8", advice: "give it another name")
+      }
+      guard entry.kind == .link else { continue }
+      if case .file(let path?) = try directory.target(ofLink: entry.name), files.contains(path) { continue }
+      let place = directory.path.hasSuffix("/") ? String(directory.path.dropLast()) : directory.path
+      throw BadBatch(
+        "enqueue", entry.name, FileRefusal.link, advice: "name the pictures one by one, as \(place.shellWord)/*")
+    }
   }
 
   private static func requireOneOfEachName(_ files: [String]) throws {

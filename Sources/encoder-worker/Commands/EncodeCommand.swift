@@ -39,6 +39,7 @@ struct EncodeCommand: ReportingCommand {
     if batches.isEmpty { say("no batch to encode") }
     var options = try encoding.encoder(input.options())
     options.limits.splitsFolders = true
+    options.limits.followsLinks = selection.folder == nil
     // Code is mapped again in a millisecond, which a single batch is not worth.
     if batches.count > 1 { clinux_release_code() }
     let signals = try TerminationSignals()
@@ -84,7 +85,7 @@ struct EncodeCommand: ReportingCommand {
       say("\(path): \(same)")
       return nil
     } catch {
-      let disposition = Disposition(of: Self.explained(error, path, options), batch: path)
+      let disposition = Disposition(of: explained(error, path, options), batch: path)
       if results.json { answer(disposition.json(batch: path, error)) }
       switch disposition {
       case .quarantine(let reason):
@@ -98,13 +99,14 @@ struct EncodeCommand: ReportingCommand {
     }
   }
 
-  /// Returns the error with advice of its own if the path is a directory of batches.
-  private static func explained(_ error: any Error, _ path: String, _ options: BatchEncoder.Options) -> any Error {
-    guard let bad = error as? BadBatch, path != "-",
+  /// Returns the error with advice of its own if the path is a directory of batches, and could not be read as one.
+  private func explained(_ error: any Error, _ path: String, _ options: BatchEncoder.Options) -> any Error {
+    guard let bad = error as? BadBatch, bad.operation == "read", selection.named.contains(path),
       BatchDirectory.holdsBatches(path, options.limits, options.decoders)
     else { return error }
     return BadBatch(
-      bad.operation, bad.file, bad.cause, advice: "it holds batches: encode each of them with --batches \(path)")
+      bad.operation, bad.file, bad.cause,
+      advice: "it holds batches: encode each of them with --batches \(path.shellWord)")
   }
 
   private func text(_ receipt: Receipt) -> String {

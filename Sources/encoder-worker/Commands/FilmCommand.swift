@@ -11,7 +11,7 @@ struct FilmCommand: ReportingCommand {
     commandName: "film",
     abstract: "Make one film of a folder of pictures, and leave nothing else.",
     discussion: """
-      INPUT is all that encode takes: directories, archives, recordings, images. All inputs are one session. For numbered pictures, --fps is enough: the film begins at 0. Killed at any moment, the command leaves no file.
+      INPUT is all that encode takes: directories, archives, recordings, images; or one MP4 or MOV. All inputs are one session. For numbered pictures, --fps is enough: the film begins at 0. Killed at any moment, the command leaves no part of a film.
 
       The ending of FILE tells its form: .mp4, an animated picture that loops (.gif, .webp), or the picture at --from (.png, .jpg).
       """)
@@ -57,9 +57,9 @@ struct FilmCommand: ReportingCommand {
   @OptionGroup(title: "Encoding") var encoding: EncodingOptions
 
   /// The session of inputs that name none.
-  private static let session = "film"
+  static let session = "film"
   /// The first instant that a capture can have, for numbered pictures whose start nobody states.
-  private static let unknownStart = Limits().instants.lowerBound
+  static let unknownStart = Limits().instants.lowerBound
   /// A film is no batch of a queue: only memory limits it.
   private static let segments = 1_000_000
 
@@ -73,10 +73,10 @@ struct FilmCommand: ReportingCommand {
     try map.validate(for: form, named: to)
     if assumedStart != nil { try part.requireNoClock() }
     _ = try canvasSize()
-    _ = try input()
+    if recording == nil { _ = try input() }
   }
 
-  private var form: FilmForm { FilmForm(ofName: to, maxSide: size.maxSide) }
+  var form: FilmForm { FilmForm(ofName: to, maxSide: size.maxSide) }
 
   /// - Throws: wrong usage.
   private func canvasSize() throws -> PixelSize? {
@@ -106,6 +106,8 @@ struct FilmCommand: ReportingCommand {
   }
 
   func execute() throws {
+    if let recording { return try film(of: recording) }
+    try requireOneRecording()
     let target = try Stitching.file(to)
     try form.requireEncoder(for: target)
     try map.check()
@@ -119,6 +121,7 @@ struct FilmCommand: ReportingCommand {
     options.limits.segments = max(options.limits.segments, Self.segments)
     options.limits.splitsFolders = true
     if encoding.segment == nil { options.film = try FilmCuts(part.clip(idle: nil).speed, form) }
+    options.limits.followsLinks = true
     // Reads the segments that this process has encoded.
     try FormatLibrary.load()
     let film = try FilmSegments(

@@ -29,6 +29,7 @@ struct InspectCommand: ReportingCommand {
     var names = PartNameAdvice()
     var options = try encoding.encoder(input.options())
     options.limits.splitsFolders = true
+    options.limits.followsLinks = true
     for batch in BatchSelection.batches(batches) {
       do {
         let (inspected, refused) = try InspectedBatch.sessions(

@@ -24,8 +24,8 @@ struct LimitSetting: ExpressibleByArgument {
 
   init?(argument: String) {
     let parts = argument.split(separator: "=", omittingEmptySubsequences: false)
-    guard parts.count == 2, let (key, range) = Self.known[String(parts[0])], let value = Int(parts[1]),
-      range.contains(value)
+    guard parts.count == 2, let (key, range) = Self.known[String(parts[0])],
+      let value = parts[0].hasSuffix("bytes") ? ByteCount.bytes(parts[1]) : Int(parts[1]), range.contains(value)
     else { return nil }
     self.key = key
     self.value = value

@@ -105,12 +105,21 @@ struct ReencodeCommand: ReportingCommand {
         return made
       }, cancellation: Cancellation { signals.wait(ms: 0) })
     if let notice = work.notice { say("encoder-worker: \(notice)") }
+    let result = try Self.run(work, threads: Jobs.threads(jobs), signals)
+    results.print(
+      json: result.json,
+      text: "\(result.session): \(count(result.segments, "segment")), \(result.encoded) made now, "
+        + "\(result.durationMs) ms, \(result.bytes) bytes, in \(output)/\(result.session)")
+  }
+
+  /// Encodes a source, and shows the progress.
+  static func run(_ work: Reencoding, threads: Int, _ signals: TerminationSignals) throws -> ReencodedSession {
     let done = Atomic<Int>(0)
     var progress = Progress()
     let runner = ParallelRunner(work.pieces)
     let end = Result {
       try runner.workOff(
-        threads: Jobs.threads(jobs), signals: signals,
+        threads: threads, signals: signals,
         tick: { progress.show(done.load(ordering: .relaxed), of: work.owed, "segments") }
       ) {
         { piece in Self.encode(piece, of: work, runner, made: { done.add(1, ordering: .relaxed) }) }
@@ -124,10 +133,7 @@ struct ReencodeCommand: ReportingCommand {
       say("encoder-worker: stopped; \(count(work.owed - done.load(ordering: .relaxed), "segment")) to go, run it again")
     }
     try end.get()
-    results.print(
-      json: result.json,
-      text: "\(result.session): \(count(result.segments, "segment")), \(result.encoded) made now, "
-        + "\(result.durationMs) ms, \(result.bytes) bytes, in \(output)/\(result.session)")
+    return result
   }
 
   private func options() throws -> Reencoding.Options {

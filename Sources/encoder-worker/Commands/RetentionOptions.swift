@@ -17,7 +17,9 @@ struct RetentionOptions: ParsableArguments {
 /// The limit of the size of all videos.
 struct VideoBytesOption: ParsableArguments {
   @Option(
-    help: ArgumentHelp("Remove the oldest segments until all videos have at most this many bytes.", valueName: "bytes"))
+    help: ArgumentHelp(
+      "Remove the oldest segments until all videos have at most this many bytes, as 500GB.", valueName: "bytes"),
+    transform: ByteCount.parse)
   var maxBytes: Int?
 
   func validate() throws {

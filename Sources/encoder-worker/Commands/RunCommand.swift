@@ -58,7 +58,8 @@ struct RunCommand: ReportingCommand {
 
   @Option(
     help: .setting(
-      "Minimum free bytes on the output disk (with a queue: in TMPDIR) before a batch is started.", valueName: "bytes"))
+      "Minimum free bytes on the output disk (with a queue: in TMPDIR) before a batch is started.", valueName: "bytes"),
+    transform: ByteCount.parse)
   var minFree = 0
 
   @Option(
@@ -91,7 +92,9 @@ struct RunCommand: ReportingCommand {
   var words: [String] = []
 
   func validate() throws {
-    if !words.isEmpty || source.isMissing { try requireKnownOptions() }
+    // A call that begins with a word means a command, and its options are of that one.
+    let isCommand = words.first != nil && words.first == CommandLine.arguments.dropFirst().first
+    if !isCommand, !words.isEmpty || source.isMissing { try requireKnownOptions() }
     if let word = words.first {
       let commands = EncoderWorker.commandNames
       if word.contains("://") {
@@ -105,7 +108,6 @@ struct RunCommand: ReportingCommand {
     }
     try require("--max-time", maxTime, in: 1...86_400 * 365, "seconds")
     if let endAfter { try require("--end-after", endAfter, in: 1...86_400 * 365, "seconds") }
-    guard minFree >= 0 else { throw ValidationError("--min-free is a number of bytes") }
     try Lease.validate(lease)
     try source.requireOne()
     try source.remote.validate(lease: lease)

@@ -42,6 +42,13 @@ struct ServeCommand: ReportingCommand {
     } catch let failure as DiskError where failure.code == ENOENT || failure.code == ENOTDIR {
       throw NothingToServe(path: output, cause: "no such directory; name a worker's output")
     }
+    do {
+      try SessionDirectory.requireOutside(output)
+    } catch let session as BadTarget {
+      throw NothingToServe(
+        path: output,
+        cause: "\(session.cause), and serve shows all of a directory; \(session.advice), and open the session there")
+    }
     if try catalog.isSpool() {
       throw NothingToServe(
         path: output, cause: "a spool; its sessions are in \(output)/output, or where its worker says")

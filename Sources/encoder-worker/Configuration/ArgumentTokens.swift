@@ -4,6 +4,8 @@ struct ArgumentTokens {
   /// The words for the parser: without `=true` and `=false` of flags.
   private(set) var words: [String] = []
   private(set) var settings: [Setting] = []
+  /// The options that the command does not have, as written, without their values.
+  private(set) var unknown: [String] = []
   /// Whether there are words that are no options.
   private(set) var hasArguments = false
 
@@ -25,7 +27,10 @@ struct ArgumentTokens {
       // `-vj 4` is `-v` and `-j 4`.
       let options = word.hasPrefix("--") ? [command.option(String(name))] : name.map { command.option($0) }
       for case let option? in options.dropLast() { settings.append(Setting(option.name, "true", .flag)) }
-      guard case let option?? = options.last else { continue }
+      guard case let option?? = options.last else {
+        unknown.append(parts[0])
+        continue
+      }
       var value = parts.count > 1 ? parts[1] : option.isFlag ? "true" : ""
       if parts.count == 1, !option.isFlag, let next = rest.popFirst() {
         words.append(next)

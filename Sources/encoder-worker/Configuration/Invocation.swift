@@ -84,7 +84,8 @@ struct Invocation {
   /// - Returns: whether it is one.
   @inline(never)
   private func tell(_ error: any Error, with more: [String]) -> Bool {
-    guard let text = text(blaming: error, with: more) else { return false }
+    guard let text = text(blaming: error, with: more) ?? UnknownOptions.text(blaming: error, commandName + tokens.words)
+    else { return false }
     say(lines: text)
     return true
   }

@@ -132,7 +132,7 @@ import Testing
     #expect(try spool.reason("bad-session").cause == "the session id \"../up\" cannot be used")
     #expect(try spool.reason("bad session").cause == "the session id \"bad session\" cannot be used")
     #expect(try spool.reason("truncated.tar.gz").cause.hasPrefix("the archive breaks off"))
-    #expect(try spool.reason("link").cause == "not a regular file")
+    #expect(try spool.reason("link").cause == "a symbolic link")
     #expect(try spool.reason("empty-file").cause == "an empty file")
   }
 

@@ -64,7 +64,7 @@ import Testing
     #expect(result.status == 65)
     #expect(told(result) == ["good"])
     #expect(result.errors.contains("read bad: no known format"))
-    #expect(result.errors.contains("read link: not a regular file"))
+    #expect(result.errors.contains("read link: a symbolic link; send the file or the folder that it leads to"))
     #expect(result.errors.contains("read %FF: a name that is not UTF-8; give it another name"))
   }
 

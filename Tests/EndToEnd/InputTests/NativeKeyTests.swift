@@ -86,7 +86,7 @@ import Testing
     symlink(scratch.path("elsewhere.json"), scratch.path("batch/batch.json"))
     let result = try EncoderWorker.run("encode", scratch.path("batch"), "--output", scratch.path("output"))
     #expect(result.status == 65)
-    #expect(result.errors.contains("batch.json is not a regular file"))
+    #expect(result.errors.contains("batch.json is a symbolic link"))
     // The worker refuses a hard link in a tar archive, too.
     unlink(scratch.path("batch/batch.json"))
     link(scratch.path("elsewhere.json"), scratch.path("batch/batch.json"))

@@ -45,6 +45,11 @@ import Testing
     #expect(other.status == 0)
     let added = try encode("second", "--append")
     #expect(try added.status == 0 && segments() == 2, "\(added.errors)")
+    // Batches beside the pictures are not what is at fault.
+    try folder("late/first", from: Self.start)
+    try folder("late", from: Self.start + 3 * distanceMs)
+    let late = try encode("late/\(Self.start + 3 * distanceMs).jpg")
+    #expect(late.status == 65 && late.errors.contains("give --append"), "\(late.errors)")
     // Between the two.
     try folder("third", from: Self.start + distanceMs / 2)
     #expect(try encode("third").status == 0)

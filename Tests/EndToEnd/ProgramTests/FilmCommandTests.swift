@@ -62,6 +62,23 @@ import Testing
     #expect(try !names(in: scratch.path).contains("other.mp4"))
   }
 
+  /// An MP4 with B-frames, and a QuickTime file.
+  @Test(arguments: ["mp4", "mov"]) func recordingIsAFilmAtItsOwnTimes(suffix: String) throws {
+    _ = try scratch.directory("tmp")
+    let recording = scratch.path("recording." + suffix)
+    try Tool.output(
+      "ffmpeg",
+      ["-v", "error", "-f", "lavfi", "-i", "testsrc=size=64x48:rate=10:duration=3", "-c:v", "libx264", "-bf", "2"]
+        + ["-pix_fmt", "yuv420p", recording])
+    let result = try film(recording, "--json")
+    #expect(result.status == 0 && result.text.contains(#""durationMs":3000"#), "\(result.text)\(result.errors)")
+    #expect(result.text.contains(#""clock":"unknown""#), "\(result.text)")
+    let fast = try film(recording, "--speed", "3", "--start", "2026-01-08T08:05:12Z", to: "fast.gif")
+    #expect(fast.status == 0 && fast.text.contains(" 1000 ms, 30 pictures"), "\(fast.text)\(fast.errors)")
+    #expect(try film(recording, "--fps", "3").status == 64)
+    #expect(try Set(names(in: scratch.path)) == ["tmp", "recording." + suffix, "film.mp4", "fast.gif"])
+  }
+
   @Test func inputThatCannotBeUsedMakesNoFilm() throws {
     _ = try scratch.directory("tmp")
     _ = try scratch.directory("data/2026-01-08")
