@@ -122,7 +122,8 @@ struct DirectoryContents: BatchContents {
   package var isLoose: Bool { true }
 
   init(opening path: String, limits: Limits) throws {
-    directory = try Directory(opening: path, followingLinks: false)
+    let root = try Directory(opening: path, followingLinks: false)
+    directory = root
     var (names, refused, count) = ([String](), [RefusedFrame](), 0)
     let most = limits.folderEntries
     /// - Returns: the names of its folders.
@@ -149,21 +150,34 @@ struct DirectoryContents: BatchContents {
       }
       return folders
     }
-    var folders = try list(directory, folder: "")
+    var folders = try list(root, folder: "")
     topNames = names
     // Most recorders put frames at most one level deep. Cameras have a folder for each hour and minute.
     var depth = 0
-    while !folders.isEmpty && depth < Self.maximumDepth {
-      if depth > 0, names.contains(where: NameAdvice.isPicture) { break }
+    func descend() throws {
       depth += 1
       var deeper: [String] = []
       for folder in folders {
-        guard let inner = try? Directory(opening: folder, in: directory) else { continue }
+        guard let inner = try? Directory(opening: folder, in: root) else { continue }
         deeper += try list(inner, folder: folder + "/").map { folder + "/" + $0 }
       }
       folders = deeper
     }
-    (self.names, self.refused, deeperFolder) = (names, refused, folders.first)
+    while !folders.isEmpty && depth < Self.maximumDepth {
+      if depth > 0, names.contains(where: NameAdvice.isPicture) { break }
+      try descend()
+    }
+    let (read, unread) = (names.count, folders.first)
+    do {
+      while !folders.isEmpty && depth < Self.maximumDepth { try descend() }
+    } catch is BadBatch {
+      refused.append(RefusedFrame(source: unread ?? "", reason: "more entries than are counted"))
+    }
+    // These pictures are not read, but counted: they must not go with the batch in silence.
+    refused += names[read...].filter(NameAdvice.isPicture).map {
+      RefusedFrame(source: $0, reason: "in a folder of a folder", kind: .inFolder)
+    }
+    (self.names, self.refused, deeperFolder) = (Array(names.prefix(read)), refused, unread)
   }
 
   package func contents(of name: String, limit: Int) throws -> FileContents? {

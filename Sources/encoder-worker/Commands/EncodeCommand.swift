@@ -27,6 +27,7 @@ struct EncodeCommand: ReportingCommand {
       """)
   var append = false
 
+  @OptionGroup var loss: LossOption
   @OptionGroup var input: InputArguments
   @OptionGroup var events: EventOptions
   @OptionGroup var results: ResultOptions
@@ -47,7 +48,7 @@ struct EncodeCommand: ReportingCommand {
     let views = SessionViews(.on([(.sentry, events.sentry)]))
     let keyFrames = KeyFrameCache()
     let appendGuard = append || selection.isBulk ? nil : AppendGuard(output: output)
-    let run = BatchRun(batches, encoding.partLimits)
+    let run = BatchRun(batches, encoding.partLimits, accepts: loss.accept)
     let end = Result {
       try run.workOff(
         threads: encoding.threads, signals: signals, unit: "batches",
@@ -76,10 +77,11 @@ struct EncodeCommand: ReportingCommand {
         for refused in receipt.refused { say("\(path): refused \(refused.source): \(refused.reason)") }
         for warning in receipt.warnings { say("\(path): \(warning)") }
       }
-      // The caller gets no segment of this batch.
-      return receipts.allSatisfy { $0.refusal != nil } ? ExitStatus.badBatch : nil
+      // The caller gets no segment of this batch, or not all.
+      let isRefused = receipts.allSatisfy { $0.refusal != nil } || receipts.contains { !$0.refusedSessions.isEmpty }
+      return isRefused ? ExitStatus.badBatch : nil
     } catch {
-      let disposition = Disposition(of: Self.explained(error, path, options), batch: path)
+      let disposition = Disposition(of: LossOption.named(in: Self.explained(error, path, options)), batch: path)
       if results.json { answer(disposition.json(batch: path, error)) }
       switch disposition {
       case .quarantine(let reason):

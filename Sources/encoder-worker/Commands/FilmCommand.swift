@@ -44,6 +44,7 @@ struct FilmCommand: ReportingCommand {
   @OptionGroup var idle: IdleOptions
   @OptionGroup var map: MapOptions
   @OptionGroup var size: FilmSizeOptions
+  @OptionGroup var loss: LossOption
   @OptionGroup var capture: CaptureArguments
   @OptionGroup var results: ResultOptions
   @OptionGroup var settings: SettingsOption
@@ -109,7 +110,7 @@ struct FilmCommand: ReportingCommand {
     _ signals: TerminationSignals
   ) throws {
     let keyFrames = KeyFrameCache()
-    try BatchRun(batches, encoding.partLimits).workOff(
+    try BatchRun(batches, encoding.partLimits, accepts: loss.accept).workOff(
       threads: encoding.jobs ?? 1, signals: signals, unit: "inputs",
       makeEncoder: { BatchEncoder(options, publishingTo: film, keyFrames: keyFrames) },
       check: { try Self.requireOneSession($0, $1) }, conclude: { conclude($0, $1) })
@@ -134,7 +135,7 @@ struct FilmCommand: ReportingCommand {
       }
       return nil
     } catch {
-      switch Disposition(of: error, batch: path) {
+      switch Disposition(of: LossOption.named(in: error), batch: path) {
       case .quarantine(let reason):
         say("\(path): \(reason); \(reason.advice)")
         return ExitStatus.badBatch

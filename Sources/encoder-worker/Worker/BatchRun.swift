@@ -18,13 +18,15 @@ final class BatchRun: Sendable {
 
   private let runner: ParallelRunner<Work>
   private let limits: PartLimits
+  private let accepts: Bool
   private let stages = Mutex<[BatchStage]>([])
   private let folders = Mutex<[SplitFolder]>([])
   private let partNames = Mutex(PartNameAdvice())
 
-  init(_ batches: [BatchSelection.Batch], _ limits: PartLimits) {
+  /// - Parameter accepts: whether to publish batches of which most pictures are not shown.
+  init(_ batches: [BatchSelection.Batch], _ limits: PartLimits, accepts: Bool) {
     runner = ParallelRunner(batches.map { .batch($0) })
-    self.limits = limits
+    (self.limits, self.accepts) = (limits, accepts)
   }
 
   /// Advice on the names of batches that are published.
@@ -92,7 +94,9 @@ final class BatchRun: Sendable {
     _ batch: BatchEncoder.ReadBatch, of folder: SplitFolder, with encoder: BatchEncoder, _ signals: TerminationSignals,
     _ conclude: (String, Outcome) -> ExitCode?
   ) -> ExitCode? {
-    let outcome = Outcome { try encoder.publish(batch, cancellation: runner.cancellation) }
+    let outcome = Outcome {
+      try encoder.publish(batch, isAccepted: { _ in accepts }, cancellation: runner.cancellation)
+    }
     if case .success(let receipts) = outcome, receipts.contains(where: { $0.refusal == nil }) {
       partNames.withLock { names in for session in batch.batches { names.add(session) } }
     }
@@ -132,6 +136,7 @@ private final class SplitFolder: Sendable {
       switch outcome {
       case .failure: state.failed += 1
       case .success(let receipts) where receipts.allSatisfy({ $0.refusal != nil }): state.failed += 1
+      case .success(let receipts) where receipts.contains(where: { !$0.refusedSessions.isEmpty }): state.failed += 1
       case .success(let receipts) where receipts.allSatisfy(\.duplicate): state.duplicates += 1
       case .success: state.new += 1
       }
