@@ -81,9 +81,9 @@ import Testing
 
   /// A recorder that writes three pictures a second, with times in whole seconds.
   @Test func differentPicturesOfOneInstantRefuseTheBatch() throws {
-    let list = (0..<12).map { #"{"file":"\($0).jpg","timeMs":\(Self.startMs + $0 / 3 * 1_000)}"# }
+    let list = (0..<12).map { #"{"file":"\#($0).jpg","timeMs":\#(Self.startMs + $0 / 3 * 1_000)}"# }
     var files = try Dictionary(uniqueKeysWithValues: (0..<12).map { ("\($0).jpg", try Self.image($0)) })
-    files["batch.json"] = Array(#"{"version":1,"session":"s","frames":[\(list.joined(separator: ","))]}"#.utf8)
+    files["batch.json"] = Array(#"{"version":1,"session":"s","frames":[\#(list.joined(separator: ","))]}"#.utf8)
     let bad = try refusal(batch(files))
     #expect(bad.cause.hasPrefix("8 of 12 pictures would not be shown; 8 of these"), "\(bad)")
   }

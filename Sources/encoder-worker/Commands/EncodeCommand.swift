@@ -76,6 +76,9 @@ struct EncodeCommand: ReportingCommand {
         results.print(json: receipt.json, text: text(receipt).oneLine)
         for refused in receipt.refused { say("\(path): refused \(refused.source): \(refused.reason)") }
         for warning in receipt.warnings { say("\(path): \(warning)") }
+        for refused in receipt.refusedSessions {
+          say("\(path): session \(refused.session): \(refused.error.advice); or leave it out with --accept")
+        }
       }
       // The caller gets no segment of this batch, or not all.
       let isRefused = receipts.allSatisfy { $0.refusal != nil } || receipts.contains { !$0.refusedSessions.isEmpty }

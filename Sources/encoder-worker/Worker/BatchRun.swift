@@ -95,7 +95,7 @@ final class BatchRun: Sendable {
     _ conclude: (String, Outcome) -> ExitCode?
   ) -> ExitCode? {
     let outcome = Outcome {
-      try encoder.publish(batch, isAccepted: { _ in accepts }, cancellation: runner.cancellation)
+      try encoder.publish(batch, isAccepted: { [accepts] _ in accepts }, cancellation: runner.cancellation)
     }
     if case .success(let receipts) = outcome, receipts.contains(where: { $0.refusal == nil }) {
       partNames.withLock { names in for session in batch.batches { names.add(session) } }

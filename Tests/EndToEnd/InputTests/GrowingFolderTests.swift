@@ -152,7 +152,7 @@ import Testing
     try folder.add(at: (4..<10).map { $0 * 60_000 }, from: 4)
     let second = try encode(options, limit: 100)
     #expect(try second.status == 0 && captured() == (0..<10).map { $0 * 60_000 }, "\(second.errors)")
-    #expect(options.isEmpty || (try session().index.gaps == []))
+    if !options.isEmpty { #expect(try session().index.gaps == []) }
     #expect(try EncoderWorker.run("verify", scratch.path("out/yard")).status == 0)
   }
 
