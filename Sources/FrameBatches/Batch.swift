@@ -49,6 +49,12 @@ public struct RefusedFrame: Sendable, Equatable {
     case inFolder
     /// Another file or name of the batch shows its picture: no picture is lost.
     case copy
+    /// An entry of a list, or a record, that would have been a frame.
+    case record
+    /// Another file of its instant is shown. A companion is another form of that picture.
+    case sameInstant(isCompanion: Bool)
+    /// A frame of a folder that came before the end of what is published of it.
+    case early
     case other
   }
 
@@ -67,6 +73,11 @@ public struct RefusedFrame: Sendable, Equatable {
 
   /// Whether another file shows its picture.
   package var isCopy: Bool { if case .copy = kind { true } else { false } }
+
+  /// The entry of a frame that a later run of its folder may find whole.
+  package var leftForLater: RefusedFrame {
+    RefusedFrame(source: source, reason: reason + "; left for the next run", kind: kind)
+  }
 
   /// Whether two entries say the same.
   public static func == (one: RefusedFrame, other: RefusedFrame) -> Bool {
@@ -104,6 +115,8 @@ package struct Batch: Sendable {
   package internal(set) var frames: [Frame]
   /// The frames that were refused before decoding.
   package internal(set) var refused: [RefusedFrame]
+  /// The pictures that are neither frames nor companions of frames.
+  package internal(set) var leftOut = LeftOutPictures()
   /// Warnings about how the batch is written.
   package internal(set) var warnings: [String]
   /// The producer's metadata, copied into the manifests unchanged.

@@ -110,18 +110,26 @@ package struct BatchSessions: Sendable {
     }
     let others = Self.namesInFolders(of: source.contents, notIn: drafts)
     drafts[0].refused =
-      source.contents.refused + drafts[0].refused
+      Self.unread(source.contents, butIn: drafts) + drafts[0].refused
       + others.map { RefusedFrame(source: $0, reason: "in a folder of its own", kind: .inFolder) }
     drafts[0].warnings += source.notes + Self.warnings(ofLost: drafts, of: source, limits)
+    let frames = drafts.reduce(0) { $0 + $1.frames.count }
     var readers: [BatchReader] = []
     var refused: [RefusedSession] = []
-    for draft in drafts {
+    for (index, draft) in drafts.enumerated() {
       let session = draft.session ?? source.session.map { name in draft.key.map { "\(name).\($0)" } ?? name }
       do {
         var batch = try Batch(
           draft, of: source, session: session, name: name, limits: limits,
           isLoose: source.contents.isLoose && format != NativeFormat.self && format != SequenceFormat.self
             && draft.pointers.isEmpty)
+        let leftOut = CompanionNames.count(draft.refused, of: drafts)
+        if index == 0 {
+          // Files with other names belong to no session.
+          (batch.leftOut.ofInput, batch.leftOut.framesBeside) = (leftOut, frames - draft.frames.count)
+        } else {
+          batch.leftOut.ofSession += leftOut
+        }
         if draft.session == nil, let said = source.sessionName {
           if source.options.sessionFrom == nil { batch.namesake = said.path }
           if readers.isEmpty, let warning = said.reading?.warning(batch.session) { batch.warnings.append(warning) }
@@ -139,6 +147,14 @@ package struct BatchSessions: Sendable {
     self.name = name
     self.readers = readers
     self.refused = refused
+  }
+
+  /// Returns the entries of a container that are not read, without those that a list names as frames.
+  private static func unread(_ contents: any BatchContents, butIn drafts: [BatchDraft]) -> [RefusedFrame] {
+    let refused = contents.refused
+    guard !refused.isEmpty else { return [] }
+    let shown = drafts.reduce(into: Set<String>()) { $0.formUnion($1.frames.flatMap(\.paths)) }
+    return refused.filter { !shown.contains($0.source) }
   }
 
   /// Returns the files in folders that no draft lists.
@@ -167,7 +183,7 @@ package struct BatchSessions: Sendable {
     case .otherName:
       advice = NameAdvice(for: source, limits: limits).patternForAll.map { "\($0) reads all names" }
     case .other: advice = source.contents.refused.contains(most[0]) ? source.contents.adviceOnRefused : nil
-    case .undecoded, .copy: advice = nil
+    case .undecoded, .copy, .record, .sameInstant, .early: advice = nil
     }
     return [
       "\(lost.count) of \(total) pictures are left out; \(most.count) of these, the first \(most[0].source.shortened(to: 255)): "

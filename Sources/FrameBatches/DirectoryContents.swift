@@ -26,29 +26,44 @@ struct DirectoryContents: BatchContents {
   var isLoose: Bool { true }
 
   init(opening path: String, limits: Limits) throws {
-    directory = try Directory(opening: path, followingLinks: limits.followsLinks)
-    var listing = FolderListing(of: directory, at: path, limits)
-    var folders = try listing.add(directory, folder: "")
+    let root = try Directory(opening: path, followingLinks: limits.followsLinks)
+    directory = root
+    var listing = FolderListing(of: root, at: path, limits)
+    var folders = try listing.add(root, folder: "")
     let top = listing.names.count
     // Most recorders put frames at most one level deep. Cameras have a folder for each hour and minute.
     var depth = 0
-    while !folders.isEmpty && depth < Self.maximumDepth {
-      if depth > 0, listing.hasPictures { break }
+    func descend() throws {
       depth += 1
       var deeper: [String] = []
       for folder in folders {
-        guard let inner = try? Directory(opening: folder, in: directory) else { continue }
+        guard let inner = try? Directory(opening: folder, in: root) else { continue }
         deeper += try listing.add(inner, folder: folder + "/").map { folder + "/" + $0 }
       }
       folders = deeper
     }
+    while !folders.isEmpty && depth < Self.maximumDepth {
+      if depth > 0, listing.hasPictures { break }
+      try descend()
+    }
     deeperFolder = folders.first
     let followed = listing.followedLinks()
     links = Set(followed)
-    (refused, adviceOnRefused, recordings) = (listing.refused, listing.adviceOnRefused, listing.recordings)
-    place = listing.place
-    names = followed.isEmpty ? listing.names : (listing.names + followed).sorted()
+    let read = listing.names
+    (adviceOnRefused, recordings, place) = (listing.adviceOnRefused, listing.recordings, listing.place)
+    names = followed.isEmpty ? read : (read + followed).sorted()
     topNames = followed.isEmpty ? Array(names[..<top]) : names.filter { !$0.contains("/") }
+    var unread: [RefusedFrame] = []
+    do {
+      while !folders.isEmpty && depth < Self.maximumDepth { try descend() }
+    } catch is BadBatch {
+      unread.append(RefusedFrame(source: deeperFolder ?? "", reason: "more entries than are counted"))
+    }
+    // These pictures are not read, but counted: they must not go with the batch in silence.
+    unread += listing.names[read.count...].filter(PictureNames.isPicture).map {
+      RefusedFrame(source: $0, reason: "in a folder of a folder", kind: .inFolder)
+    }
+    refused = listing.refused + unread
   }
 
   func contents(of name: String, limit: Int) throws -> FileContents? {
@@ -78,6 +93,8 @@ struct DirectoryContents: BatchContents {
       throw BadBatch("read", name, BadBatch.leased, advice: "send the batch again when no other process uses it")
     }
   }
+
+  func path(of name: String) -> String? { directory.path + "/" + name }
 
   func modifiedMs(_ name: String) throws -> Int64? {
     var status = stat()

@@ -74,7 +74,7 @@ enum UnknownBatch {
   static func videos(_ folder: DirectoryContents) -> (cause: String, advice: String)? {
     guard let first = folder.recordings.first else { return nil }
     let isTimed = folder.recordings.allSatisfy { name in
-      NumberedFormat.digits(in: name).flatMap { Int64($0) }.map(Limits().instants.contains) ?? false
+      NumberedName(name).runs.last.flatMap { Int64($0) }.map(Limits().instants.contains) ?? false
     }
     let (cause, advice) = videos(folder, like: first, .mp4)
     return (cause, isTimed ? "run: encoder-worker import \(folder.place) --output DIR" : advice)

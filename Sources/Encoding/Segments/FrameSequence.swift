@@ -6,6 +6,8 @@ import FrameBatches
 /// A consumer of holds as they become known.
 package protocol HoldConsumer: ~Copyable {
   mutating func refuse(_ frame: RefusedFrame)
+  /// Takes the last refused frames out: a later run of a growing folder may find them whole.
+  mutating func leave(last count: Int)
   /// Takes a note on a frame before `show` gets the frame.
   mutating func note(_ text: String, on capture: Capture)
   /// - Parameter nextDiffers: whether a frame with other pixels is known to follow.
@@ -39,6 +41,9 @@ package struct FrameSequence {
     decoder = FrameDecoder(session, options, cache, after: last, cancellation)
   }
 
+  /// The instant of the last decoded frame, in unix milliseconds.
+  package var shownMs: Int64? { shown?.frame.timeMs }
+
   /// The decoded frame that the sequence ends with.
   package var last: LastFrame? { decoder.last }
 
@@ -56,9 +61,11 @@ package struct FrameSequence {
     _ cancellation: Cancellation
   ) throws {
     if let shown, shown.frame.timeMs == frame.timeMs {
+      let isCompanion = decoder.lastIdentity == identity || frame.isNamed(like: shown.frame)
       sink.refuse(
         RefusedFrame(
-          source: frame.fullName, reason: Self.reason(toPrefer: shown.frame, shown.picture, to: frame, images)))
+          source: frame.fullName, reason: Self.reason(toPrefer: shown.frame, shown.picture, to: frame, images),
+          kind: .sameInstant(isCompanion: isCompanion)))
       return
     }
     let (picture, masks): (SourceFrame, [PictureRegion])
@@ -139,6 +146,9 @@ private struct FrameDecoder {
       }
       ?? PictureDecoder(options)
   }
+
+  /// The identity of the frame that was decoded last.
+  var lastIdentity: String? { previous?.identity }
 
   /// The frame that was decoded last. One that is not decoded keeps its files, and its decoder.
   var last: LastFrame? { previous.flatMap { $0.picture.isDecoded ? $0 : nil } }

@@ -43,11 +43,10 @@ package enum ModifiedTimesFormat: BatchFormat {
   private static func fault(
     _ same: (count: Int, timeMs: Int64), of total: Int, _ source: BatchSource, _ limits: Limits
   ) -> BadBatch {
-    let names = NameAdvice(for: source.contents, limits: limits)
+    let names = NameAdvice(for: source, limits: limits)
     let remedy =
       names.patternForAll.map { "read the names with \($0)" }
-      ?? (names.areNumbered
-        ? "the names are numbered: give --fps 10, and --start T unless it is film" : NameAdvice.renaming)
+      ?? names.numbering ?? NameAdvice.renaming
     let day = CivilTime.date(ofDay: same.timeMs.flooredDivision(by: 86_400_000))
     return BadBatch(
       "read", source.name,

@@ -8,6 +8,26 @@ package struct GrowingFolder: Sendable, Equatable {
 }
 
 extension Batch {
+  /// Returns when the last picture leaves the screen.
+  ///
+  /// The frames behind it may still be being written, if they are the last ones of a folder that goes on. Then it is held as if they
+  /// were not there, and the next run takes them.
+  ///
+  /// - Parameter lastMs: the last capture that can be decoded, in unix milliseconds.
+  package func end(afterShown lastMs: Int64) -> Int64 {
+    guard let folder, folder.shownMs.upperBound == endMs, !isFinal, let last = frames.last, last.timeMs > lastMs else {
+      return endMs
+    }
+    return min(endMs, lastMs + intervalMs)
+  }
+
+  /// Returns the batch as one that no other continues.
+  package var closed: Batch {
+    var batch = self
+    batch.folder = nil
+    return batch
+  }
+
   /// The time for which the last capture is held.
   package var lastHoldMs: Int64 { endMs - (frames.last?.timeMs ?? endMs) }
 
@@ -31,6 +51,8 @@ extension Batch {
       var part = self
       part.name = "\(session)@\(frames[range.lowerBound].timeMs)"
       part.frames = Array(frames[range])
+      part.leftOut.framesBeside += frames.count - range.count
+      (part.leftOut.ofSession, part.leftOut.ofInput) = (0, leftOut.ofSession + leftOut.ofInput)
       guard range.upperBound < frames.count else { return part }
       part.endMs = frames[range.upperBound].timeMs
       part.isFinal = false
@@ -39,12 +61,24 @@ extension Batch {
     }
   }
 
+  /// Returns the first frames of the batch.
+  ///
+  /// - Parameter new: the others, which cannot be shown yet.
+  package func with(first count: Int, refusing new: [RefusedFrame], limits: Limits) -> Batch {
+    var beginning = self
+    beginning.endMs = count < frames.count ? frames[count].timeMs : endMs
+    beginning.frames = Array(frames.prefix(count))
+    beginning.refused = (refused + new).shortened(to: limits)
+    return beginning
+  }
+
   /// Returns the batch without its first frames, which are published.
   ///
   /// - Parameter new: those of these frames that cannot be shown any more.
   package func without(first count: Int, refusing new: [RefusedFrame], limits: Limits) -> Batch {
     var rest = self
     rest.frames = Array(frames.dropFirst(count))
+    rest.leftOut.early = new.count(where: \.isEarly)
     rest.refused = (refused + new).shortened(to: limits)
     return rest
   }
