@@ -46,6 +46,8 @@ package struct VideoTrack {
 extension VideoTrack {
   /// The cause of ``BadSession`` for a track without samples.
   package static let noPicture = "no picture"
+  /// The cause of ``BadSession`` for a file without a track that can be read.
+  package static let noTrack = "no H.264, HEVC or AV1 track"
 
   /// Reads a file once.
   ///
@@ -59,7 +61,7 @@ extension VideoTrack {
     let reader = try MP4Reader(file)
     let codecs = [AV_CODEC_ID_H264, AV_CODEC_ID_HEVC, AV_CODEC_ID_AV1]
     guard let index = (0..<reader.trackCount).first(where: { codecs.contains(reader.codec(of: $0)) }) else {
-      throw bad("no H.264, HEVC or AV1 track", VideoFormat.conversion(of: name))
+      throw bad(Self.noTrack, "name an MP4 with one")
     }
     let parameters = unsafe reader.parameters(of: index)
     guard let quarterTurns = reader.quarterTurns(of: index) else {

@@ -39,7 +39,12 @@ struct FilmSource: VideoSource {
       throw BadSession(path, "no name for a session", advice: "give --session; \(SessionID.rule)")
     }
     let reader = VideoReader(options.decoders, owner: path)
-    let track = try reader.track(of: FileBytes(opening: path), name: path, limits: limits, cancellation: cancellation)
+    let track: VideoTrack
+    do {
+      track = try reader.track(of: FileBytes(opening: path), name: path, limits: limits, cancellation: cancellation)
+    } catch let bad as BadSession where bad.cause == VideoTrack.noTrack {
+      throw BadSession(path, bad.cause, advice: VideoFormat.conversion(of: path))
+    }
     // The timing track of a stitched film has each capture to the millisecond.
     let isDated = startMs == nil && track.samples[0].timeMs != nil
     guard

@@ -79,6 +79,19 @@ import Testing
     #expect(try Set(names(in: scratch.path)) == ["tmp", "recording." + suffix, "film.mp4", "fast.gif"])
   }
 
+  @Test func recordingOfAnotherCodingIsRefusedWithTheCommandThatConvertsIt() throws {
+    _ = try scratch.directory("tmp")
+    let source = ["-v", "error", "-f", "lavfi", "-i", "testsrc=size=64x48:rate=10:duration=1"]
+    try Tool.output("ffmpeg", source + ["-c:v", "mpeg4", scratch.path("old.mp4")])
+    let refused = try film("old.mp4")
+    #expect(refused.status == 65, "\(refused.errors)")
+    let command = try #require(refused.errors.split(separator: ": ").last { $0.hasPrefix("ffmpeg ") })
+    try Tool.output("bash", ["-c", command + " -loglevel error"], in: scratch.url)
+    #expect(try film("old-h264.mp4").status == 0)
+    let own = try film("old-h264.mp4", to: "old-h264.mp4")
+    #expect(own.status == 64 && own.errors.contains("the recording itself"), "\(own.errors)")
+  }
+
   @Test func inputThatCannotBeUsedMakesNoFilm() throws {
     _ = try scratch.directory("tmp")
     _ = try scratch.directory("data/2026-01-08")
