@@ -23,7 +23,7 @@ package struct InputOptions: Sendable, Equatable {
   var takesAnyName: Bool {
     switch times {
     case .modified?, .exif?, .numbers?: true
-    case .names?, nil: false
+    case .names?, .list?, .durations?, nil: false
     }
   }
 

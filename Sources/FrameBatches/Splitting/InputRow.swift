@@ -49,7 +49,7 @@ package struct InputRow {
   ///   - isWithoutClock: whether nobody states the start of numbered pictures.
   package init(_ options: InputOptions, isWithoutClock: Bool, overlaps: Overlaps) {
     self.options = options
-    if case .numbers(let startMs, let rate)? = options.times { numbers = (startMs, rate) } else { numbers = nil }
+    if case .numbers(let startMs, let rate, _)? = options.times { numbers = (startMs, rate) } else { numbers = nil }
     self.isWithoutClock = isWithoutClock
     self.overlaps = overlaps
   }
