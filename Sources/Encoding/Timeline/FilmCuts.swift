@@ -25,6 +25,8 @@ package struct FilmCuts: Sendable, Equatable {
     let pictureMs: Int64
     /// The distance of pictures at which they are not too many, in milliseconds.
     let distanceMs: Int64
+    /// The length from which a segment ends with the next picture: ten seconds of a film with 60 pictures a second.
+    var fullMs: Int64 { 600 * pictureMs }
   }
 
   /// A film at a speed that shows all pictures.
@@ -65,10 +67,11 @@ package struct FilmCuts: Sendable, Equatable {
     ///
     /// - Parameter lengthMs: up to the picture.
     func ends(before next: Capture, lengthMs: Int64, _ pace: Pace?) -> Bool {
-      if changeMs >= FilmCuts.changeMs || lengthMs >= FilmCuts.fullMs { return true }
-      if let pace, changes || next.changedBlocks != 0, lengthMs >= pace.pictureMs,
-        pictures * pace.distanceMs > lengthMs
-      {
+      if let pace {
+        if lengthMs >= pace.fullMs { return true }
+        let isDense = lengthMs >= pace.pictureMs && pictures * pace.distanceMs > lengthMs
+        if isDense, changes || next.changedBlocks != 0 { return true }
+      } else if changeMs >= FilmCuts.changeMs || lengthMs >= FilmCuts.fullMs {
         return true
       }
       return lengthMs >= FilmCuts.shortestMs && next.changesWhole

@@ -20,15 +20,21 @@ package struct InputRow {
     case refused(maxHoldMs: Int64)
   }
 
+  /// What is kept of an input: a call may have thousands, each of thousands of pictures.
   private struct Input {
     let path: String
-    /// As it was read.
-    let reader: BatchReader
+    let limits: Limits
+    /// Of the names and times of its pictures.
+    let outline: Int
+    let firstFile: String
+    /// The digest of its pictures; nil for a folder, which can be read again.
     let digest: String?
     let isNumbered: Bool
+    let intervalMs: Int64
     let shown: [Range<Int64>]
   }
 
+  private let options: InputOptions
   private let numbers: (startMs: Int64, rate: CaptureRate)?
   /// Whether nobody states the start of numbered pictures.
   private let isWithoutClock: Bool
@@ -42,6 +48,7 @@ package struct InputRow {
   /// - Parameters:
   ///   - isWithoutClock: whether nobody states the start of numbered pictures.
   package init(_ options: InputOptions, isWithoutClock: Bool, overlaps: Overlaps) {
+    self.options = options
     if case .numbers(let startMs, let rate, _)? = options.times { numbers = (startMs, rate) } else { numbers = nil }
     self.isWithoutClock = isWithoutClock
     self.overlaps = overlaps
@@ -63,7 +70,7 @@ package struct InputRow {
       numbers.map { reader.format == NumberedFormat.name || reader.batch.frames.first?.timeMs == $0.startMs } ?? false
     guard isNumbered || overlaps != .left else { return .shown(input) }
     if isNumbered, let lost {
-      throw bad(path, "it goes on where \(lost) ends, which cannot be used", "mend that first, or name it no more")
+      throw bad(path, "it goes on where \(lost) ends, which cannot be used", "repair that one first, or leave it out")
     }
     var known: Input?
     do {
@@ -74,13 +81,11 @@ package struct InputRow {
       throw error
     }
     if let known { return .same(asInput: known.path) }
-    // An archive is in memory: only its digest is kept.
-    let isLoose = reader.contents.isLoose
     inputs.append(
       Input(
-        path: path, reader: isLoose ? reader : reader.withoutContents,
-        digest: try isLoose ? nil : BatchDigest.of(reader), isNumbered: isNumbered,
-        shown: isNumbered ? [] : shown(reader.batch)))
+        path: path, limits: reader.limits, outline: reader.batch.outline, firstFile: try reader.firstFile(),
+        digest: try reader.contents is DirectoryContents ? nil : BatchDigest.of(reader), isNumbered: isNumbered,
+        intervalMs: reader.batch.intervalMs, shown: isNumbered ? [] : shown(reader.batch)))
     guard isNumbered, let numbers else { return .shown(input) }
     let first = next[reader.batch.session, default: 0]
     guard let placed = reader.batch.counted(from: first, at: numbers, reader.limits) else {
@@ -96,17 +101,25 @@ package struct InputRow {
 
   // MARK: - The same pictures
 
-  /// Returns the input before with the same pictures. Files are only read where all names are equal.
+  /// Returns the input before with the same pictures. All files are only read where all names and the first file are equal.
   private func same(as reader: BatchReader, isNumbered: Bool) throws -> Input? {
-    var digest: String?
-    for input in inputs where input.isNumbered == isNumbered && input.reader.batch.hasOutline(of: reader.batch) {
-      if input.digest == nil {
-        guard try input.reader.hasEqualFirstFile(as: reader) else { continue }
-      }
-      digest = try digest ?? BatchDigest.of(reader)
-      if try input.digest ?? BatchDigest.of(input.reader) == digest { return input }
+    let outline = reader.batch.outline
+    let alike = inputs.filter { $0.isNumbered == isNumbered && $0.outline == outline }
+    guard !alike.isEmpty else { return nil }
+    let firstFile = try reader.firstFile()
+    var own: String?
+    for input in alike where input.firstFile == firstFile {
+      own = try own ?? BatchDigest.of(reader)
+      if try digest(of: input) == own { return input }
     }
     return nil
+  }
+
+  private func digest(of input: Input) throws -> String? {
+    if let digest = input.digest { return digest }
+    return try BatchSessions(reading: input.path, options: options, limits: input.limits).readers.first.map {
+      try BatchDigest.of($0)
+    }
   }
 
   // MARK: - Other pictures for the same time
@@ -122,7 +135,7 @@ package struct InputRow {
     guard !isNumbered else { return }
     let own = shown(batch)
     for input in inputs where !input.isNumbered {
-      let seamMs = max(batch.intervalMs, input.reader.batch.intervalMs) / 2
+      let seamMs = (max(batch.intervalMs, input.intervalMs) - 1) / 2
       guard let both = Self.overlap(own, input.shown, longerThan: seamMs) else { continue }
       throw .otherPictures(path, input.path, atMs: both)
     }
@@ -169,33 +182,24 @@ extension BadBatch {
 }
 
 extension BatchReader {
-  /// A reader of the same frames that has no files.
-  fileprivate var withoutContents: BatchReader {
-    BatchReader(batch: batch, format: format, contents: NoContents(), limits: limits)
+  /// Returns the digest of the first frame's files.
+  fileprivate func firstFile() throws -> String {
+    guard let first = batch.frames.first else { return "" }
+    var digests = FrameDigests(of: batch.session)
+    return digests.digest(of: first, try images(of: first)).identity
   }
-
-  fileprivate func hasEqualFirstFile(as other: BatchReader) throws -> Bool {
-    guard let one = batch.frames.first, let second = other.batch.frames.first else { return false }
-    switch (try images(of: one).first, try other.images(of: second).first) {
-    case (.bytes(let bytes)?, .bytes(let others)?): return bytes == others
-    case (.refused?, .refused?): return true
-    default: return false
-    }
-  }
-}
-
-private struct NoContents: BatchContents {
-  var names: [String] { [] }
-  var refused: [RefusedFrame] { [] }
-
-  func contents(of name: String, limit: Int) throws -> FileContents? { nil }
 }
 
 extension Batch {
-  /// Whether it has frames of the same names at the same times.
-  fileprivate func hasOutline(of other: Batch) -> Bool {
-    frames.count == other.frames.count && session == other.session
-      && zip(frames, other.frames).allSatisfy { $0.timeMs == $1.timeMs && $0.source == $1.source }
+  /// The hash of the names and times of its frames, in this process.
+  fileprivate var outline: Int {
+    var hasher = Hasher()
+    hasher.combine(session)
+    for frame in frames {
+      hasher.combine(frame.timeMs)
+      hasher.combine(frame.source)
+    }
+    return hasher.finalize()
   }
 
   /// Returns numbered pictures whose first one has another number than 0, and the number behind the last one.

@@ -248,7 +248,8 @@ import Testing
       let frame = scratch.path("frame.\(ending)")
       let at = options.isEmpty ? "+0s" : options[1]
       #expect(try EncoderWorker.run("frame", session.path, "--at", at, "--to", frame).status == 0)
-      #expect(FileManager.default.contentsEqual(atPath: file, andPath: frame))
+      // The poster has a mark beside its pixels.
+      #expect(try probe.pixels().difference(to: ImageProbe(frame).pixels()) == 0)
     }
     #expect(try EncoderWorker.run("stitch", session.path, "--to", file, "--max-side", "64").status == 0)
     #expect(try (ImageProbe(file).width, ImageProbe(file).height) == (36, 64))

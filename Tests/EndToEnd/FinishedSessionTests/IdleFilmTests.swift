@@ -197,7 +197,7 @@ import Testing
     let session = try encode(Self.idle)
     let own = scratch.path("own.mp4")
     let made = try EncoderWorker.run(
-      "film", scratch.path("idle-0"), "--to", own, "--idle", "cut", "--map", scratch.path("own.json"))
+      "film", scratch.path("idle-0"), "--segment", "5", "--to", own, "--idle", "cut", "--map", scratch.path("own.json"))
     #expect(made.status == 0, "\(made.errors)")
     try #require(try stitch(session, to: "other.mp4", "--idle", "cut", "--map", scratch.path("other.json")).status == 0)
     #expect(FileManager.default.contentsEqual(atPath: own, andPath: scratch.path("other.mp4")))
