@@ -68,6 +68,11 @@ public struct RefusedFrame: Sendable, Equatable {
   /// Whether another file shows its picture.
   package var isCopy: Bool { if case .copy = kind { true } else { false } }
 
+  /// The entry of a frame that a later run of its folder may find whole.
+  package var leftForLater: RefusedFrame {
+    RefusedFrame(source: source, reason: reason + "; left for the next run", kind: kind)
+  }
+
   /// Whether two entries say the same.
   public static func == (one: RefusedFrame, other: RefusedFrame) -> Bool {
     one.source == other.source && one.reason == other.reason

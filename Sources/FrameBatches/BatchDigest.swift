@@ -1,5 +1,8 @@
 // The digest of a batch covers its session, its interval, end, capture mode, final flag, metadata and pointer events. It also covers
 // each frame's source name, capture time, composition and image bytes. It covers neither the name of the batch nor its packing.
+//
+// A folder that grows may have a picture that is still being written. So its digest leaves out the frames that cannot be decoded: they
+// may have other bytes in the next run.
 
 import FileSystem
 import Glibc
@@ -8,9 +11,12 @@ import Glibc
 package struct BatchDigest {
   private var frames: FrameDigests
   private var sum = SHA256()
+  /// The texts of all frames of a folder, with their instants; nil for another batch.
+  private var texts: [(timeMs: Int64, text: String)]?
 
   package init(of batch: Batch) {
     self.init(of: batch, intervalMs: batch.intervalMs, endMs: batch.endMs, isFinal: batch.isFinal)
+    if batch.folder != nil { texts = [] }
   }
 
   /// The digest of a batch of the same frames with other facts.
@@ -32,7 +38,15 @@ package struct BatchDigest {
   package mutating func add(_ frame: Frame, _ images: [FrameFile]) -> String {
     let (text, identity) = frames.digest(of: frame, images)
     add(text)
+    texts?.append((frame.timeMs, text))
     return identity
+  }
+
+  /// Returns the digest of a folder without the frames of some instants, and with another end.
+  package func leavingOut(_ instants: Set<Int64>, of batch: Batch, endMs: Int64) -> BatchDigest {
+    var other = BatchDigest(of: batch, intervalMs: batch.intervalMs, endMs: endMs, isFinal: batch.isFinal)
+    for frame in texts ?? [] where !instants.contains(frame.timeMs) { other.add(frame.text) }
+    return other
   }
 
   /// Adds a frame by its text.

@@ -98,6 +98,10 @@ package struct InspectedBatch {
 
     mutating func refuse(_ frame: RefusedFrame) { refused.append(frame) }
 
+    mutating func leave(last count: Int) {
+      refused.replaceSubrange((refused.count - count)..., with: refused.suffix(count).map(\.leftForLater))
+    }
+
     mutating func note(_ text: String, on capture: Capture) { notes[capture.timeMs] = text }
 
     mutating func show(

@@ -52,7 +52,7 @@ struct EmbeddedStore: ArtifactStore {
   func tombstone(of session: SessionID) -> Tombstone? { nil }
 
   func prepare(_ source: BatchReader, cancellation: Cancellation) throws -> Preparation {
-    .ready(EmbeddedPublication(store: store, batch: source.batch))
+    .continued(source.reading(source.batch.closed), EmbeddedPublication(store: store, batch: source.batch))
   }
 
   func rollBack(_ source: BatchReader, cancellation: Cancellation) throws -> PublishedBatch? { nil }

@@ -15,6 +15,8 @@ package enum FrameLoop {
       of: batch.session, Timeline(of: batch, options), options, cache, after: last.take(),
       cancellation)
     defer { last = sequence.last }
+    // The instants of a folder that no frame shows.
+    var lost: Set<Int64> = []
     for frame in batch.frames {
       try cancellation.check()
       let reading = options.profile?.start(.read)
@@ -22,8 +24,16 @@ package enum FrameLoop {
       let identity = digest.add(frame, images)
       reading?.stop()
       try sequence.append(frame, images, identity, into: &sink, cancellation)
+      guard batch.folder != nil else { continue }
+      if sequence.shownMs == frame.timeMs { lost.remove(frame.timeMs) } else { lost.insert(frame.timeMs) }
     }
-    try sequence.finish(endMs: batch.endMs, into: &sink, cancellation)
+    var endMs = batch.endMs
+    if !lost.isEmpty, let lastMs = sequence.shownMs {
+      endMs = batch.end(afterShown: lastMs)
+      if endMs != batch.endMs { sink.leave(last: batch.frames.count { $0.timeMs > lastMs }) }
+      digest = digest.leavingOut(lost, of: batch, endMs: endMs)
+    }
+    try sequence.finish(endMs: endMs, into: &sink, cancellation)
     return (sequence.unchanged, sequence.facts)
   }
 }

@@ -6,6 +6,8 @@ import FrameBatches
 /// A consumer of holds as they become known.
 package protocol HoldConsumer: ~Copyable {
   mutating func refuse(_ frame: RefusedFrame)
+  /// Takes the last refused frames out: a later run of a growing folder may find them whole.
+  mutating func leave(last count: Int)
   /// Takes a note on a frame before `show` gets the frame.
   mutating func note(_ text: String, on capture: Capture)
   /// - Parameter nextDiffers: whether a frame with other pixels is known to follow.
@@ -38,6 +40,9 @@ package struct FrameSequence {
     self.timeline = timeline
     decoder = FrameDecoder(session, options, cache, after: last, cancellation)
   }
+
+  /// The instant of the last decoded frame, in unix milliseconds.
+  package var shownMs: Int64? { shown?.frame.timeMs }
 
   /// The decoded frame that the sequence ends with.
   package var last: LastFrame? { decoder.last }

@@ -13,6 +13,8 @@ package struct SegmentCollector: HoldConsumer, ~Copyable {
   private let output: Output
   /// Frames that were refused since the last segment closed.
   package private(set) var refused: [RefusedFrame]
+  /// Frames that are left for a later run.
+  package private(set) var left: [RefusedFrame] = []
   private var notes: [Int64: String] = [:]
   private var open: SegmentWriter?
 
@@ -28,6 +30,11 @@ package struct SegmentCollector: HoldConsumer, ~Copyable {
   package mutating func refuse(_ frame: RefusedFrame) {
     advance()
     refused.append(frame)
+  }
+
+  package mutating func leave(last count: Int) {
+    left = refused.suffix(count).map(\.leftForLater)
+    refused.removeLast(count)
   }
 
   package mutating func note(_ text: String, on capture: Capture) { notes[capture.timeMs] = text }

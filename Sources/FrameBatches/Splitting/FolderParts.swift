@@ -8,6 +8,26 @@ package struct GrowingFolder: Sendable, Equatable {
 }
 
 extension Batch {
+  /// Returns when the last picture leaves the screen.
+  ///
+  /// The frames behind it may still be being written, if they are the last ones of a folder that goes on. Then it is held as if they
+  /// were not there, and the next run takes them.
+  ///
+  /// - Parameter lastMs: the last capture that can be decoded, in unix milliseconds.
+  package func end(afterShown lastMs: Int64) -> Int64 {
+    guard let folder, folder.shownMs.upperBound == endMs, !isFinal, let last = frames.last, last.timeMs > lastMs else {
+      return endMs
+    }
+    return min(endMs, lastMs + intervalMs)
+  }
+
+  /// Returns the batch as one that no other continues.
+  package var closed: Batch {
+    var batch = self
+    batch.folder = nil
+    return batch
+  }
+
   /// The time for which the last capture is held.
   package var lastHoldMs: Int64 { endMs - (frames.last?.timeMs ?? endMs) }
 
@@ -37,6 +57,17 @@ extension Batch {
       (part.refused, part.warnings) = ([], [])
       return part
     }
+  }
+
+  /// Returns the first frames of the batch.
+  ///
+  /// - Parameter new: the others, which cannot be shown yet.
+  package func with(first count: Int, refusing new: [RefusedFrame], limits: Limits) -> Batch {
+    var beginning = self
+    beginning.endMs = count < frames.count ? frames[count].timeMs : endMs
+    beginning.frames = Array(frames.prefix(count))
+    beginning.refused = (refused + new).shortened(to: limits)
+    return beginning
   }
 
   /// Returns the batch without its first frames, which are published.

@@ -262,6 +262,8 @@ private struct Consumer: HoldConsumer, ~Copyable {
     if collector.refused.count < maximumRefused { collector.refuse(frame) }
   }
 
+  mutating func leave(last count: Int) { collector.leave(last: count) }
+
   mutating func note(_ text: String, on capture: Capture) { collector.note(text, on: capture) }
 
   mutating func show(

@@ -142,7 +142,9 @@ package final class ObjectStore: WorkerStore, DeferringStore {
     let range = batch.frames[0].timeMs..<batch.endMs
     if batch.folder != nil {
       let near = try session.segments(near: range, in: head.published)
-      let beginning = try PublishedBeginning(of: source, among: near, nil, cancellation: cancellation)
+      let beginning = try PublishedBeginning(of: source, among: near, nil, cancellation: cancellation) {
+        try session.manifest($0.startMs).json
+      }
       guard let rest = beginning.rest else {
         return .alreadyPublished(confirm(beginning.receipt, of: batch, in: session))
       }

@@ -42,8 +42,7 @@ package struct DirectoryStore: WorkerStore {
         return try segments(near: source.batch, in: directory, &cache)
       }
     if source.batch.folder != nil {
-      let beginning = try PublishedBeginning(
-        of: source, among: near, directory.retention(), cancellation: cancellation)
+      let beginning = try beginning(of: source, among: near, directory.retention(), in: directory, cancellation)
       guard let rest = beginning.rest else {
         return .alreadyPublished(
           try confirm(beginning.receipt, source.batch.end, in: directory, directory.lock(cancellation)))
@@ -82,13 +81,13 @@ package struct DirectoryStore: WorkerStore {
     let near = try segments(near: source.batch, in: directory, &cache)
     let retention = try directory.retention()
     try retention?.requireNotTooOld(source.batch)
-    let beginning = try PublishedBeginning(of: source, among: near, retention, cancellation: cancellation)
+    let beginning = try beginning(of: source, among: near, retention, in: directory, cancellation)
     guard let rest = beginning.rest else {
       return try confirm(beginning.receipt, source.batch.end, in: directory, lock)
     }
     let own = try own(near, rest, cancellation)
     if own.isWhole(of: rest.batch, retention) { return try confirm(own, of: source.batch, in: directory, lock) }
-    try directory.rollBack(own)
+    try directory.rollBack(own.isEmpty ? directory.abandonedBeginning(of: rest.batch, among: near, but: nil) : own)
     try directory.removeOrphans(keeping: [])
     try Directory(opening: directory.path).sync()
     try index.update(directory, temporary: staging.temporaryFile())
@@ -132,6 +131,15 @@ package struct DirectoryStore: WorkerStore {
     return batch.folder == nil ? near.filter { $0.startMs >= start } : near
   }
 
+  private func beginning(
+    of source: BatchReader, among near: [PublishedSegment], _ retention: SessionRetention?,
+    in directory: SessionDirectory, _ cancellation: Cancellation
+  ) throws -> PublishedBeginning {
+    try PublishedBeginning(of: source, among: near, retention, cancellation: cancellation) {
+      try directory.manifest($0.startMs).json
+    }
+  }
+
   /// The segments of this very batch. Without nearby segments the batch is not hashed, which would be expensive.
   private func own(
     _ near: [PublishedSegment], _ source: BatchReader, _ cancellation: Cancellation
@@ -163,7 +171,7 @@ private struct DirectoryPublication: Publication {
     let digest = new[0].batchDigest
     var cache = index.cache(of: directory)
     let near = try directory.segments(near: new[0].startMs..<max(new[new.count - 1].endMs, batch.endMs), &cache)
-    let abandoned = try abandonedBeginning(among: near, of: digest, in: directory)
+    let abandoned = try directory.abandonedBeginning(of: batch, among: near, but: digest)
     let published = near.filter { $0.batchDigest != digest && $0.batchDigest != abandoned.first?.batchDigest }
     for segment in new { try segment.requireNoConflict(with: published) }
     // Segments of a dead worker, with other cuts if the settings have changed since.
@@ -195,18 +203,19 @@ private struct DirectoryPublication: Publication {
   }
 }
 
-extension DirectoryPublication {
-  /// Returns the segments that a worker had published of this batch when it died, if its folder has grown since. Call it with the
-  /// session locked: then nobody publishes.
-  private func abandonedBeginning(
-    among near: [PublishedSegment], of digest: String, in directory: SessionDirectory
+extension SessionDirectory {
+  /// Returns the segments that a worker had published of a batch when it died, if its folder has grown since, or if other frames of it
+  /// could be decoded. Call it with the session locked: then nobody publishes.
+  ///
+  /// - Parameter digest: of the batch as it is now; nil if nobody knows it.
+  fileprivate func abandonedBeginning(
+    of batch: Batch, among near: [PublishedSegment], but digest: String?
   ) throws -> [PublishedSegment] {
     guard batch.folder != nil, let first = near.first(where: { $0.part == 1 && $0.startMs >= batch.frames[0].timeMs }),
       first.batchDigest != digest
     else { return [] }
     var none: SessionIndexCache?
-    let all = try directory.segments(near: first.startMs..<Int64.max, &none)
-      .filter { $0.batchDigest == first.batchDigest }
+    let all = try segments(near: first.startMs..<Int64.max, &none).filter { $0.batchDigest == first.batchDigest }
     let captures = Set(batch.frames.map(\.timeMs))
     let isOwn = all.allSatisfy { $0.frames.allSatisfy { captures.contains($0.timeMs) } }
     return isOwn && !all.isWhole ? all : []

@@ -4,6 +4,7 @@
 import Encoding
 import FileSystem
 import FrameBatches
+import JSON
 
 /// The beginning of a batch, as far as it is published.
 struct PublishedBeginning {
@@ -15,18 +16,24 @@ struct PublishedBeginning {
   private var refused: [RefusedFrame] = []
   /// The frames from before the first segment that stays in the session, as one.
   private var removed: [RefusedFrame] = []
+  /// Frames between the published ones that could not be decoded when these were published.
+  private var missed: [RefusedFrame] = []
   private let source: BatchReader
+  /// Reads the manifest of a published segment.
+  private let manifest: (PublishedSegment) throws -> JSONValue
 
   /// - Parameters:
   ///   - source: a batch; only one of a ``Batch/folder`` can have a beginning.
   ///   - near: the published segments that start in the batch's time, or reach into it, in order.
   ///   - retention: of the session; nil if none of its segments was removed.
+  ///   - manifest: reads the manifest of a published segment.
   ///   - cancellation: asked before each frame that is read.
   /// - Throws: ``BadBatch`` if no frame can be shown; ``BatchTooOld``.
   init(
-    of source: BatchReader, among near: [PublishedSegment], _ retention: SessionRetention?, cancellation: Cancellation
+    of source: BatchReader, among near: [PublishedSegment], _ retention: SessionRetention?, cancellation: Cancellation,
+    manifest: @escaping (PublishedSegment) throws -> JSONValue
   ) throws {
-    self.source = source
+    (self.source, self.manifest) = (source, manifest)
     let batch = source.batch
     guard batch.folder != nil else { return }
     if let retention { try skipFrames(before: retention, near) }
@@ -40,7 +47,8 @@ struct PublishedBeginning {
       guard first.part == 1, published.isWhole, let end = try end(of: published, cancellation) else { return }
       segments += published
       rest = rest.dropFirst(published.count)
-      count = end
+      count = end.index
+      missed += end.missed
       refuseFrames(tooEarlyBehind: published[published.count - 1])
     }
     guard count == batch.frames.count else { return }
@@ -93,38 +101,71 @@ struct PublishedBeginning {
     count += early.count
   }
 
-  /// Returns the index behind the frames that a published batch is made of; nil if it is not made of the next frames.
-  private func end(of published: [PublishedSegment], _ cancellation: Cancellation) throws -> Int? {
+  /// Returns the index behind the frames that a published batch is made of, and those of them that it does not show; nil if it is not
+  /// made of the next frames.
+  private func end(
+    of published: [PublishedSegment], _ cancellation: Cancellation
+  ) throws -> (index: Int, missed: [RefusedFrame])? {
+    let frames = source.batch.frames
     guard let last = published.last, let lastMs = last.frames.last?.timeMs,
-      source.batch.frames[count].timeMs <= published[0].startMs
+      frames[count].timeMs <= published[0].startMs
     else { return nil }
     let endMs = last.endMs + last.gapAfterMs
+    let captured = Set(published.flatMap { $0.frames.filter(\.isCaptured).map(\.timeMs) })
+    var refused: Set<String>?
+    func wasRefused(_ frame: Frame) throws -> Bool {
+      if captured.contains(frame.timeMs) { return false }
+      let sources = try refused ?? refusedSources(in: published)
+      refused = sources
+      return sources.contains(frame.source)
+    }
+    var texts = FrameDigests(of: source.batch.session)
     var digest = BatchDigest(of: source.batch, intervalMs: last.intervalMs, endMs: endMs, isFinal: last.isFinal)
-    for index in count..<source.batch.frames.count {
-      let frame = source.batch.frames[index]
+    // Without the frames that could not be decoded then. Earlier versions did not leave them out.
+    var shown: BatchDigest?
+    var missed: [RefusedFrame] = []
+    for index in count..<frames.count {
+      let frame = frames[index]
       guard frame.timeMs < endMs else { return nil }
       try cancellation.check()
-      digest.add(frame, try source.images(of: frame))
+      let text = texts.digest(of: frame, try source.images(of: frame)).text
+      if try wasRefused(frame) {
+        shown = shown ?? digest
+        missed.append(frame.missed)
+      } else {
+        shown?.add(text)
+      }
+      digest.add(text)
       // Frames behind the last one that is shown cannot be decoded.
       guard frame.timeMs >= lastMs else { continue }
-      var whole = digest
-      if whole.finish() == last.batchDigest { return index + 1 }
+      for var whole in [digest, shown].compactMap({ $0 }) where whole.finish() == last.batchDigest {
+        let behind = try frames[(index + 1)...].prefix { try $0.timeMs < endMs && wasRefused($0) }
+        return (behind.endIndex, missed + behind.map(\.missed))
+      }
     }
     return nil
+  }
+
+  /// The names of the frames that the manifests of a published batch list as refused.
+  private func refusedSources(in published: [PublishedSegment]) throws -> Set<String> {
+    Set(
+      try published.flatMap { segment in
+        try manifest(segment).object?["refused"]?.array?.compactMap { $0.object?["source"]?.string } ?? []
+      })
   }
 
   /// Returns what is not published; nil if there is nothing.
   var rest: BatchReader? {
     guard count > 0 else { return source }
     guard count < source.batch.frames.count else { return nil }
-    return source.reading(source.batch.without(first: count, refusing: removed + refused, limits: source.limits))
+    return source.reading(source.batch.without(first: count, refusing: removed + missed + refused, limits: source.limits))
   }
 
   /// Returns the receipt of a batch without a ``rest``.
   var receipt: Receipt {
     let batch = source.batch
     return Receipt(
-      segments, of: batch, refused: batch.refused + removed + refused, duplicate: true, warnings: batch.warnings)
+      segments, of: batch, refused: batch.refused + (removed + missed + refused).shortened(to: source.limits), duplicate: true, warnings: batch.warnings)
   }
 }
 
@@ -132,5 +173,13 @@ extension PublishedSegment {
   /// Whether a batch can begin at an instant behind this segment.
   fileprivate func canBeFollowed(atMs startMs: Int64) -> Bool {
     startMs >= endMs || part == parts && leavesSeam(atMs: startMs)
+  }
+}
+
+extension Frame {
+  /// The entry of a frame that could not be decoded when the pictures around it were published.
+  fileprivate var missed: RefusedFrame {
+    RefusedFrame(
+      source: source, reason: "it could not be decoded when the pictures around it were published, which do not change")
   }
 }

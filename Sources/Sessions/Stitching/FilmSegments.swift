@@ -72,7 +72,9 @@ package final class FilmSegments: ArtifactStore, SegmentVideos {
         "it has session \(source.batch.session), and the film shows session \(session?.description ?? "")",
         advice: "make a film of each: run encode, then stitch")
     }
-    return .ready(FilmPublication(film: self, source: source))
+    // Nobody continues a film.
+    let whole = source.reading(source.batch.closed)
+    return .continued(whole, FilmPublication(film: self, source: whole))
   }
 
   package func rollBack(_ source: BatchReader, cancellation: Cancellation) -> PublishedBatch? { nil }
