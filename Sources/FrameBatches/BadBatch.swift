@@ -9,6 +9,9 @@ public struct BadBatch: Error, Equatable, CustomStringConvertible {
   /// The remedy for the producer of the batch.
   public let advice: String
 
+  /// The names of the decisions with which an operator lets a worker publish the batch as it is; none if nothing of it can be shown.
+  package var marks: [String] = []
+
   /// The cause for a file without read permission.
   package static let denied = "permission denied"
   static let leased = "in use: another process holds a lease on it"

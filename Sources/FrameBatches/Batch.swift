@@ -49,6 +49,12 @@ public struct RefusedFrame: Sendable, Equatable {
     case inFolder
     /// Another file or name of the batch shows its picture: no picture is lost.
     case copy
+    /// An entry of a list, or a record, that would have been a frame.
+    case record
+    /// Another file of its instant is shown. A companion is another form of that picture.
+    case sameInstant(isCompanion: Bool)
+    /// A frame of a folder that came before the end of what is published of it.
+    case early
     case other
   }
 
@@ -109,6 +115,8 @@ package struct Batch: Sendable {
   package internal(set) var frames: [Frame]
   /// The frames that were refused before decoding.
   package internal(set) var refused: [RefusedFrame]
+  /// The pictures that are neither frames nor companions of frames.
+  package internal(set) var leftOut = LeftOutPictures()
   /// Warnings about how the batch is written.
   package internal(set) var warnings: [String]
   /// The producer's metadata, copied into the manifests unchanged.

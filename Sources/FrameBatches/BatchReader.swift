@@ -125,6 +125,7 @@ extension Batch {
       frames: frames, refused: (draft.refused + order.refused).shortened(to: limits),
       warnings: draft.warnings + order.warnings + (list.warning.map { [$0] } ?? []),
       metadata: draft.metadata, pointers: pointers, traceParent: draft.traceParent, statesCapture: draft.capture != nil)
+    leftOut.ofSession = order.refused.count
     timeZone = draft.timeZone ?? options.timeZone?.description
     pages = draft.pages
     // Events are not divided between batches.

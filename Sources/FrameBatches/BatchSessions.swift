@@ -110,18 +110,26 @@ package struct BatchSessions: Sendable {
     }
     let others = Self.namesInFolders(of: source.contents, notIn: drafts)
     drafts[0].refused =
-      source.contents.refused + drafts[0].refused
+      Self.unread(source.contents, butIn: drafts) + drafts[0].refused
       + others.map { RefusedFrame(source: $0, reason: "in a folder of its own", kind: .inFolder) }
     drafts[0].warnings += source.notes + Self.warnings(ofLost: drafts, of: source, limits)
+    let frames = drafts.reduce(0) { $0 + $1.frames.count }
     var readers: [BatchReader] = []
     var refused: [RefusedSession] = []
-    for draft in drafts {
+    for (index, draft) in drafts.enumerated() {
       let session = draft.session ?? source.session.map { name in draft.key.map { "\(name).\($0)" } ?? name }
       do {
         var batch = try Batch(
           draft, of: source, session: session, name: name, limits: limits,
           isLoose: source.contents.isLoose && format != NativeFormat.self && format != SequenceFormat.self
             && draft.pointers.isEmpty)
+        let leftOut = CompanionNames.pictures(in: draft.refused, of: drafts).count
+        if index == 0 {
+          // Files with other names belong to no session.
+          (batch.leftOut.ofInput, batch.leftOut.framesBeside) = (leftOut, frames - draft.frames.count)
+        } else {
+          batch.leftOut.ofSession += leftOut
+        }
         if draft.session == nil, let said = source.sessionName {
           if source.options.sessionFrom == nil { batch.namesake = said.path }
           if readers.isEmpty, let warning = said.reading?.warning(batch.session) { batch.warnings.append(warning) }
@@ -141,6 +149,14 @@ package struct BatchSessions: Sendable {
     self.refused = refused
   }
 
+  /// Returns the entries of a container that are not read, without those that a list names as frames.
+  private static func unread(_ contents: any BatchContents, butIn drafts: [BatchDraft]) -> [RefusedFrame] {
+    let refused = contents.refused
+    guard refused.contains(where: \.isInFolder) else { return refused }
+    let shown = drafts.reduce(into: Set<String>()) { $0.formUnion($1.frames.flatMap(\.paths)) }
+    return refused.filter { !$0.isInFolder || !shown.contains($0.source) }
+  }
+
   /// Returns the files in folders that no draft lists.
   private static func namesInFolders(of contents: any BatchContents, notIn drafts: [BatchDraft]) -> [String] {
     let (names, top) = (contents.names, contents.topNames)
@@ -156,7 +172,7 @@ package struct BatchSessions: Sendable {
   private static func warnings(
     ofLost drafts: [BatchDraft], of source: BatchSource, _ limits: Limits
   ) -> [String] {
-    let lost = drafts.flatMap(\.refused).filter { PictureNames.isPicture($0.source) && !$0.isCopy }
+    let lost = CompanionNames.pictures(in: drafts.flatMap(\.refused), of: drafts)
     let total = lost.count + drafts.reduce(0) { $0 + $1.frames.count }
     guard lost.isMany(of: total) else { return [] }
     let reasons = Dictionary(grouping: lost, by: \.reason)
@@ -167,7 +183,7 @@ package struct BatchSessions: Sendable {
     case .otherName:
       advice = NameAdvice(for: source, limits: limits).patternForAll.map { "\($0) reads all names" }
     case .other: advice = source.contents.refused.contains(most[0]) ? source.contents.adviceOnRefused : nil
-    case .undecoded, .copy: advice = nil
+    case .undecoded, .copy, .record, .sameInstant, .early: advice = nil
     }
     return [
       "\(lost.count) of \(total) pictures are left out; \(most.count) of these, the first \(most[0].source.shortened(to: 255)): "

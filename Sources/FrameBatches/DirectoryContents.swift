@@ -43,9 +43,10 @@ struct DirectoryContents: BatchContents {
       folders = deeper
     }
     deeperFolder = folders.first
+    let unread = FolderListing.pictures(in: folders, of: directory, at: path, limits, levels: Self.maximumDepth - depth)
     let followed = listing.followedLinks()
     links = Set(followed)
-    (refused, adviceOnRefused, recordings) = (listing.refused, listing.adviceOnRefused, listing.recordings)
+    (refused, adviceOnRefused, recordings) = (listing.refused + unread, listing.adviceOnRefused, listing.recordings)
     place = listing.place
     names = followed.isEmpty ? listing.names : (listing.names + followed).sorted()
     topNames = followed.isEmpty ? Array(names[..<top]) : names.filter { !$0.contains("/") }
@@ -125,6 +126,31 @@ private struct FolderListing {
   private let root: Directory
   private let path: String
   private let limits: Limits
+
+  /// Returns the pictures in folders that are not read: they must not go with the batch in silence.
+  ///
+  /// - Parameter levels: of folders.
+  static func pictures(
+    in folders: [String], of root: Directory, at path: String, _ limits: Limits, levels: Int
+  ) -> [RefusedFrame] {
+    var listing = FolderListing(of: root, at: path, limits)
+    var (folders, levels) = (folders, levels)
+    while !folders.isEmpty && levels > 0 {
+      levels -= 1
+      var deeper: [String] = []
+      for folder in folders {
+        // More entries than the limit are not counted.
+        guard let inner = try? Directory(opening: folder, in: root),
+          let below = try? listing.add(inner, folder: folder + "/")
+        else { continue }
+        deeper += below.map { folder + "/" + $0 }
+      }
+      folders = deeper
+    }
+    return listing.names.filter(PictureNames.isPicture).map {
+      RefusedFrame(source: $0, reason: "in a folder of a folder", kind: .inFolder)
+    }
+  }
 
   init(of root: Directory, at path: String, _ limits: Limits) {
     (self.root, self.path, self.limits) = (root, path, limits)

@@ -18,7 +18,7 @@ package struct Refusal: Sendable, Equatable, ExpressibleByStringInterpolation {
     /// Convert the file from this format.
     case convert(OtherImage)
 
-    var text: String {
+    package var text: String {
       switch self {
       case .raise(let advice): advice.text
       case .scale: "scale it to at most \(Limits.maximumSide) a side"

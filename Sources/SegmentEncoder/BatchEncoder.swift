@@ -163,31 +163,46 @@ public final class BatchEncoder: Sendable {
     ).sessions
   }
 
+  /// Whether an operator lets a session be published as it is, by the name of that decision: see ``BadBatch/marks``.
+  package typealias Acceptance = (_ mark: String) throws -> Bool
+
   /// Encodes and publishes a batch that was read, session by session.
   ///
+  /// - Parameter isAccepted: asked about sessions of which pictures would be lost.
   /// - Returns: a receipt for each session; the first one lists the sessions that were refused.
   /// - Throws: ``BadBatch`` if no session can be published.
-  package func publish(_ batch: ReadBatch, cancellation: Cancellation) throws -> [Receipt] {
+  package func publish(
+    _ batch: ReadBatch, isAccepted: @escaping Acceptance = { _ in false }, cancellation: Cancellation
+  ) throws -> [Receipt] {
     defer { stage.enter(.queue) }
     let cancellation = recordingActivity(cancellation)
     stage.begin(frames: batch.frames)
-    return try forEachSession(of: batch) { try encode($0, batch.opening, cancellation: cancellation) }
+    return try forEachSession(of: batch, isAccepted, cancellation) { reader in
+      try encode(reader, batch.opening, isAccepted, cancellation: cancellation)
+    }
   }
 
   /// For a batch that killed workers: finds the sessions that are published as a whole, and rolls the others back.
   ///
   /// - Returns: the receipts of the sessions that are published; none if none is.
-  package func rollBack(_ batch: ReadBatch, cancellation: Cancellation) throws -> [Receipt] {
+  package func rollBack(
+    _ batch: ReadBatch, isAccepted: Acceptance = { _ in false }, cancellation: Cancellation
+  ) throws -> [Receipt] {
     defer { stage.enter(.queue) }
     stage.enter(.open)
     let cancellation = recordingActivity(cancellation)
-    return try forEachSession(of: batch) { try store.rollBack($0, cancellation: cancellation)?.updateViews() }
+    return try forEachSession(of: batch, isAccepted, cancellation) { reader in
+      try store.rollBack(reader, cancellation: cancellation)?.updateViews()
+    }
   }
 
   /// Calls `body` for each session. One that is refused does not stop the others.
-  private func forEachSession(of batch: ReadBatch, _ body: (BatchReader) throws -> Receipt?) throws -> [Receipt] {
+  private func forEachSession(
+    of batch: ReadBatch, _ isAccepted: Acceptance, _ cancellation: Cancellation,
+    _ body: (BatchReader) throws -> Receipt?
+  ) throws -> [Receipt] {
     var receipts: [Receipt] = []
-    var refused = batch.batch.refused
+    var refused = batch.batch.refused.map { ($0, mark: batch.batch.mark(of: $0)) }
     for reader in batch.batch.readers {
       do {
         if let receipt = try body(reader) { receipts.append(receipt) }
@@ -197,20 +212,27 @@ public final class BatchEncoder: Sendable {
         receipts.append(Receipt(refusing: batch.batch.name, of: old.session, because: "\(old)"))
       } catch {
         guard case .quarantine(let bad) = Disposition(of: error, batch: batch.batch.name) else { throw error }
-        refused.append(RefusedSession(session: reader.batch.session.description, error: bad))
+        let mark = try bad.marks.first ?? (batch.allSessions.count > 1 ? reader.mark(cancellation) : "")
+        refused.append((RefusedSession(session: reader.batch.session.description, error: bad), mark))
       }
     }
     guard !receipts.isEmpty else {
-      if let first = refused.first { throw first.error }
-      return []
+      guard var first = refused.first?.0.error else { return [] }
+      first.marks = refused.flatMap(\.0.error.marks)
+      throw first
     }
-    receipts[0].refused += refused.map { RefusedFrame(source: "session \($0.session)", reason: "\($0.error)") }
+    receipts[0].refused += refused.map { RefusedFrame(source: "session \($0.0.session)", reason: "\($0.0.error)") }
+    receipts[0].refusedSessions = try refused.filter { try !isAccepted($0.mark) }.map { session, mark in
+      var error = session.error
+      error.marks = [mark]
+      return RefusedSession(session: session.session, error: error)
+    }
     return receipts
   }
 
   /// Takes one session of a batch through its steps: prepare, encode, commit, update views.
   private func encode(
-    _ read: BatchReader, _ opening: Profile.Watch?, cancellation: Cancellation
+    _ read: BatchReader, _ opening: Profile.Watch?, _ isAccepted: @escaping Acceptance, cancellation: Cancellation
   ) throws -> Receipt {
     stage.enter(.open)
     let batch = read.batch
@@ -224,49 +246,104 @@ public final class BatchEncoder: Sendable {
     }
     let preparation = try store.prepare(read, cancellation: cancellation)
     opening?.stop()
+    let work = SessionWork(read: read, isAccepted: isAccepted, cancellation: cancellation)
     let (source, publication): (BatchReader, any Publication)
     switch consume preparation {
-    case .alreadyPublished(let published): return try published.updateViews()
+    case .alreadyPublished(let published): return try confirm(published, work)
     case .ready(let ready): (source, publication) = (read, ready)
     case .continued(let rest, let ready): (source, publication) = (rest, ready)
     }
     do {
-      return try encode(source, to: publication, cancellation: cancellation)
-    } catch let conflict as BadBatch where batch.folder != nil {
+      return try encode(source, to: publication, work)
+    } catch let conflict as BadBatch where batch.folder != nil && conflict.marks.isEmpty {
       // Another worker may have published more of the folder meanwhile.
       switch try store.prepare(read, cancellation: cancellation) {
-      case .alreadyPublished(let published): return try published.updateViews()
+      case .alreadyPublished(let published): return try confirm(published, work)
       case .ready: throw conflict
       case .continued(let rest, let ready):
         guard rest.batch.frames.count < source.batch.frames.count else { throw conflict }
-        return try encode(rest, to: ready, cancellation: cancellation)
+        return try encode(rest, to: ready, work)
       }
     }
   }
 
+  /// Whether batches stay where they are. Then pictures of a folder that came too early are not lost.
+  private var stays: Bool { options.limits.splitsFolders }
+
+  /// The work on one session.
+  private struct SessionWork {
+    /// The session with all its frames, also those that are published already.
+    let read: BatchReader
+    let isAccepted: Acceptance
+    let cancellation: Cancellation
+
+    /// Throws ``BadBatch`` if most of the pictures would not be shown, and nobody has accepted that.
+    ///
+    /// - Parameter hidden: the number of frames that are not shown, companions aside.
+    func requireShown(hidden: Int, _ refused: [RefusedFrame]) throws {
+      guard var bad = PictureLoss.error(of: read.batch, hidden: hidden, refused) else { return }
+      let mark = try read.mark(cancellation)
+      if try isAccepted(mark) { return }
+      bad.marks = [mark]
+      throw bad
+    }
+  }
+
+  /// Returns the receipt of a session that was published before. With its batch, pictures may be lost that are none of its frames.
+  private func confirm(_ published: consuming PublishedBatch, _ work: SessionWork) throws -> Receipt {
+    let receipt = try published.updateViews()
+    let early = stays ? 0 : receipt.refused.count(where: \.isEarly)
+    try work.requireShown(hidden: early, work.read.batch.refused + receipt.refused.filter(\.isEarly))
+    return receipt
+  }
+
   /// Takes a prepared session through the further steps.
-  private func encode(
-    _ source: BatchReader, to publication: any Publication, cancellation: Cancellation
-  ) throws -> Receipt {
+  private func encode(_ source: BatchReader, to publication: any Publication, _ work: SessionWork) throws -> Receipt {
     stage.enter(.encode)
     var digest = BatchDigest(of: source.batch)
-    let (segments, unchanged, warnings) = try TracedStep.encode.run(of: source.batch.session) {
+    let staged = try TracedStep.encode.run(of: source.batch.session) {
       let decoding = TracedDecoding(options.profile)
       defer { decoding.end() }
-      return try stageSegments(of: source, digest: &digest, decoding.profile, cancellation: cancellation)
+      return try stageSegments(of: source, digest: &digest, decoding.profile, cancellation: work.cancellation)
     }
-    defer { for segment in segments { segment.video.discard() } }
+    defer { for segment in staged.segments { segment.video.discard() } }
+    guard !staged.segments.isEmpty else { return try withoutNews(source, staged.refused, work) }
+    try work.requireShown(hidden: (stays ? 0 : source.batch.leftOut.early) + staged.hidden, staged.refused)
     stage.enter(.publish)
     let publishing = options.profile?.start(.publish)
     defer { publishing?.stop() }
-    let manifests = SegmentManifest.all(segments, of: source.batch, digest: digest.finish(), settings)
-    let advice = advice(on: segments, of: source.batch)
+    let manifests = SegmentManifest.all(staged.segments, of: source.batch, digest: digest.finish(), settings)
+    let advice = advice(on: staged.segments, of: source.batch)
     var receipt = try TracedStep.publish.run(of: source.batch.session) {
-      try publication.commit(manifests, cancellation: cancellation).updateViews()
+      try publication.commit(manifests, cancellation: work.cancellation).updateViews()
     }
-    receipt.unchanged = unchanged
-    receipt.warnings += warnings + advice
+    receipt.unchanged = staged.unchanged
+    receipt.refused += staged.left
+    receipt.warnings += staged.warnings + advice
     return receipt
+  }
+
+  /// Returns the receipt of a folder whose new frames cannot be decoded: they may still be being written.
+  ///
+  /// - Parameters:
+  ///   - rest: the frames that are not published.
+  ///   - refused: all of them.
+  private func withoutNews(_ rest: BatchReader, _ refused: [RefusedFrame], _ work: SessionWork) throws -> Receipt {
+    let read = work.read
+    let count = read.batch.frames.count - rest.batch.frames.count
+    if rest.batch.folder != nil, !read.batch.isFinal, count > 0 {
+      let left = refused.suffix(rest.batch.frames.count).map(\.leftForLater)
+      let beginning = read.reading(read.batch.with(first: count, refusing: left, limits: read.limits))
+      switch try store.prepare(beginning, cancellation: work.cancellation) {
+      case .alreadyPublished(let published):
+        let receipt = try published.updateViews()
+        try work.requireShown(hidden: (stays ? 0 : rest.batch.leftOut.early) + rest.batch.frames.count, refused)
+        return receipt
+      case .ready: break
+      case .continued: break
+      }
+    }
+    throw BadBatch(undecodable: rest.batch, refused)
   }
 
   /// Returns a warning if other options would suit the batch better.
@@ -285,10 +362,24 @@ public final class BatchEncoder: Sendable {
     }
   }
 
-  /// Encodes all segments of a session into unpublished files.
+  /// The segments of a session that wait for publication.
+  private struct StagedSession {
+    var segments: [StagedSegment] = []
+    /// Frames that are not shown, also those that the reader refused.
+    var refused: [RefusedFrame] = []
+    /// Frames that are left for a later run, and are among ``refused``.
+    var left: [RefusedFrame] = []
+    /// The number of frames that are not shown, companions aside.
+    var hidden = 0
+    /// The number of frames that look like the one before.
+    var unchanged = 0
+    var warnings: [String] = []
+  }
+
+  /// Encodes all segments of a session into unpublished files. There are none if no frame can be decoded.
   private func stageSegments(
     of source: BatchReader, digest: inout BatchDigest, _ profile: Profile?, cancellation: Cancellation
-  ) throws -> (segments: [StagedSegment], unchanged: Int, warnings: [String]) {
+  ) throws -> StagedSession {
     var options = options
     options.profile = profile
     var staged: [StagedSegment] = []
@@ -298,18 +389,44 @@ public final class BatchEncoder: Sendable {
       ) { [store] segment, refused, notes in
         staged.append(try StagedSegment(segment, refused: refused, notes: notes, keep: store.stage))
       }
+      var session = StagedSession()
       var last = lastFrame.take()
       defer { lastFrame.keep(last) }
       let (unchanged, facts) = try FrameLoop.walk(
         source, options, keyFrames, after: &last, digest: &digest, into: &segments, cancellation: cancellation)
-      guard !staged.isEmpty else { throw BadBatch(undecodable: source.batch, segments.refused) }
+      session.left = segments.left
+      session.refused = staged.flatMap(\.refused) + segments.refused + segments.left
+      session.hidden = source.batch.frames.count - staged.captured - session.refused.count(where: \.isCompanion)
+      guard !staged.isEmpty else { return session }
       let placement = try PointerPlacement(of: source.batch, on: staged.map(\.holds), cancellation: cancellation)
       let pages = SegmentPages.placed(source.batch.pages, on: staged.map { $0.startMs..<$0.endMs })
-      let placed = zip(staged, zip(placement.touches, pages)).map { $0.with($1.0, $1.1) }
-      return (placed, unchanged, placement.warnings + facts.warnings)
+      session.unchanged = unchanged
+      session.segments = zip(staged, zip(placement.touches, pages)).map { $0.with($1.0, $1.1) }
+      session.warnings = placement.warnings + facts.warnings
+      return session
     } catch {
       for segment in staged { segment.video.discard() }
       throw error
     }
+  }
+}
+
+extension [StagedSegment] {
+  /// The number of frames that they show.
+  fileprivate var captured: Int { reduce(0) { $0 + $1.holds.count { $0.status == .captured } } }
+}
+
+extension BatchReader {
+  /// Returns the name of the decision to publish a session as it is: of its frames, and of the names of what is refused.
+  fileprivate func mark(_ cancellation: Cancellation) throws -> String {
+    let digest = try BatchDigest.of(self, cancellation: cancellation)
+    return SHA256.hex(of: Array("accepted/1\n\(digest)\n\(batch.refused.map(\.source).joined(separator: "\n"))".utf8))
+  }
+}
+
+extension BatchSessions {
+  /// Returns the name of the decision to leave out a session that cannot be read.
+  fileprivate func mark(of refused: RefusedSession) -> String {
+    SHA256.hex(of: Array("left out/1\n\(name)\n\(refused.session)\n\(refused.error)".utf8))
   }
 }

@@ -25,6 +25,8 @@ package struct InspectedBatch {
   /// The number of segments.
   package let segments: Int
   package let warnings: [String]
+  /// The reason why a worker would keep the batch: most of its pictures would not be shown.
+  package let loss: BadBatch?
 
   package var startMs: Int64 { frames[0].capture.timeMs }
   /// The end of the last frame's hold in unix milliseconds.
@@ -87,6 +89,8 @@ package struct InspectedBatch {
     warnings =
       batch.warnings + facts.warnings + (TimelineAdvice.text(for: sink.holds, of: batch, options).map { [$0] } ?? [])
     guard !frames.isEmpty else { throw BadBatch(undecodable: batch, refused) }
+    let hidden = batch.frames.count - frames.count - refused.count(where: \.isCompanion)
+    loss = PictureLoss.error(of: batch, hidden: hidden, refused)
   }
 
   private struct Sink: HoldConsumer {

@@ -131,6 +131,12 @@ package protocol BatchQueue: Sendable {
   var notifications: any NotificationStore { get }
   /// Removes a published batch, or keeps it.
   func retire(_ claim: Claim, _ receipts: [Receipt], keep: Bool) throws
+  /// Whether an operator has accepted that a batch of this mark is published as it is: see ``BadBatch/marks``.
+  func isAccepted(_ mark: String) throws -> Bool
+  /// Returns the command with which an operator accepts that.
+  ///
+  /// - Parameter name: of the batch in quarantine.
+  func acceptingCommand(_ name: String) -> String
   /// Moves a batch to quarantine, byte for byte, with the reason beside it.
   ///
   /// - Returns: its name in quarantine.
@@ -149,4 +155,16 @@ package protocol BatchQueue: Sendable {
   func show(_ counters: WorkerCounters) throws
   /// Leaves the queue. Nothing may be claimed afterwards.
   func leave()
+}
+
+extension BadBatch {
+  /// Returns the remedy for the producer, and that for the operator.
+  package func advice(ofQuarantined name: String, in queue: any BatchQueue) -> String {
+    advice(accepting: queue.acceptingCommand(name))
+  }
+
+  /// - Parameter command: publishes the batch as it is.
+  func advice(accepting command: String) -> String {
+    marks.isEmpty ? advice : "\(advice); or publish it as it is: \(command)"
+  }
 }

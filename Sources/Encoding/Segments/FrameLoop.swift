@@ -25,7 +25,11 @@ package enum FrameLoop {
       reading?.stop()
       try sequence.append(frame, images, identity, into: &sink, cancellation)
       guard batch.folder != nil else { continue }
-      if sequence.shownMs == frame.timeMs { lost.remove(frame.timeMs) } else { lost.insert(frame.timeMs) }
+      if sequence.shownMs != frame.timeMs {
+        lost.insert(frame.timeMs)
+      } else if !lost.isEmpty {
+        lost.remove(frame.timeMs)
+      }
     }
     var endMs = batch.endMs
     if !lost.isEmpty, let lastMs = sequence.shownMs {

@@ -61,9 +61,11 @@ package struct FrameSequence {
     _ cancellation: Cancellation
   ) throws {
     if let shown, shown.frame.timeMs == frame.timeMs {
+      let isCompanion = decoder.lastIdentity == identity || frame.isNamed(like: shown.frame)
       sink.refuse(
         RefusedFrame(
-          source: frame.fullName, reason: Self.reason(toPrefer: shown.frame, shown.picture, to: frame, images)))
+          source: frame.fullName, reason: Self.reason(toPrefer: shown.frame, shown.picture, to: frame, images),
+          kind: .sameInstant(isCompanion: isCompanion)))
       return
     }
     let (picture, masks): (SourceFrame, [PictureRegion])
@@ -144,6 +146,9 @@ private struct FrameDecoder {
       }
       ?? PictureDecoder(options)
   }
+
+  /// The identity of the frame that was decoded last.
+  var lastIdentity: String? { previous?.identity }
 
   /// The frame that was decoded last. One that is not decoded keeps its files, and its decoder.
   var last: LastFrame? { previous.flatMap { $0.picture.isDecoded ? $0 : nil } }

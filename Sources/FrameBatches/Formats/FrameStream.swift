@@ -74,10 +74,11 @@ struct FrameStream {
         draft.frames.append(
           Frame(
             source: source, path: StreamContents.name(of: range), timeMs: timeMs.overflow ? -1 : timeMs.partialValue))
-      case .empty: draft.refused.append(RefusedFrame(source: source, reason: "an empty record"))
+      case .empty: draft.refused.append(RefusedFrame(source: source, reason: "an empty record", kind: .record))
       case .cut(let wanted, let there):
         draft.refused.append(
-          RefusedFrame(source: source, reason: "the record breaks off: \(there) bytes of \(wanted)"))
+          RefusedFrame(
+            source: source, reason: "the record breaks off: \(there) bytes of \(wanted)", kind: .record))
       }
     }
     return draft

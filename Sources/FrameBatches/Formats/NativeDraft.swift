@@ -112,7 +112,7 @@ struct NativeDraft {
     do throws(JSONError) {
       draft.frames.append(try frame(of: entry, files, named: source, hiddenBy: unknownHere.first(where: \.mayHide)))
     } catch {
-      draft.refused.append(RefusedFrame(source: source, reason: "\(place): \(error)"))
+      draft.refused.append(RefusedFrame(source: source, reason: "\(place): \(error)", kind: .record))
       if Self.mayHide(entry, unknownHere) { hideEvents(at: entry, place) }
     }
   }

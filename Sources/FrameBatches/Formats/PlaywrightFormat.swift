@@ -73,7 +73,8 @@ private struct Screencast {
       guard count <= limits.entries else { throw bad("more than \(limits.entries) frames", Limits.advice("entries")) }
       switch event {
       case .success(let event): try add(event, picture: folder + event.picture)
-      case .failure(let fault): refused.append(RefusedFrame(source: "\(path):\(line)", reason: fault.reason))
+      case .failure(let fault):
+        refused.append(RefusedFrame(source: "\(path):\(line)", reason: fault.reason, kind: .record))
       }
     }
   }
@@ -83,7 +84,7 @@ private struct Screencast {
       throw bad("more than \(Self.maximumPages) pages", "split the trace")
     }
     guard names.contains(picture) else {
-      let missing = RefusedFrame(source: event.picture, reason: "missing")
+      let missing = RefusedFrame(source: event.picture, reason: "missing", kind: .record)
       pages[event.page, default: BatchDraft()].refused.append(missing)
       return
     }

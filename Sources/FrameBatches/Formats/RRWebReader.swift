@@ -28,7 +28,7 @@ struct RRWebReader {
   private var found: [RRWebRecording] = []
   /// Indices of those that may have a picture, in the order of their first ones.
   private var pictured: [Int] = []
-  private(set) var refused: [RefusedFrame] = []
+  private var broken: [RefusedFrame] = []
   private var indices: [String?: Int] = [:]
   /// Events of a record that is not read to its end, so that its session is not known yet.
   private var waiting: [RRWebRecording.Entry] = []
@@ -44,6 +44,12 @@ struct RRWebReader {
   private(set) var isRecording = false
 
   init(name: String, limits: Limits) { (self.name, self.limits) = (name, limits) }
+
+  /// Events that cannot be read. Most events have no picture; if most are broken, their pictures are missed.
+  var refused: [RefusedFrame] {
+    2 * broken.count > events
+      ? broken.map { RefusedFrame(source: $0.source, reason: $0.reason, kind: .record) } : broken
+  }
 
   /// The recordings that may have a picture.
   var recordings: [RRWebRecording] { pictured.map { found[$0] } }
@@ -73,13 +79,13 @@ struct RRWebReader {
         try take(record, skeleton.window, frame)
       case .broken(let offset, let reason):
         events += 1
-        refused.append(RefusedFrame(source: frame, reason: "\(reason) at byte \(offset)"))
+        broken.append(RefusedFrame(source: frame, reason: "\(reason) at byte \(offset)"))
         if isRequest { refuseWaiting(frame) }
         try add(waiting + [lost(frame)], to: nil)
       }
     } catch let error as JSONError {
       events = number + 1
-      refused.append(RefusedFrame(source: frame, reason: error.description))
+      broken.append(RefusedFrame(source: frame, reason: error.description))
       switch piece {
       case .event: waiting.append(lost(frame))
       default:
@@ -135,7 +141,7 @@ struct RRWebReader {
   /// Refuses the waiting events, because their session is not known.
   private mutating func refuseWaiting(_ frame: String) {
     guard !waiting.isEmpty else { return }
-    refused.append(RefusedFrame(source: frame, reason: "\(waiting.count) events of a request that cannot be read"))
+    broken.append(RefusedFrame(source: frame, reason: "\(waiting.count) events of a request that cannot be read"))
     waiting = []
   }
 

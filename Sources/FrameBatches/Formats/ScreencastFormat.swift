@@ -23,7 +23,7 @@ package enum ScreencastFormat: BatchFormat {
       switch piece {
       case .event: break
       case .broken(let offset, let reason):
-        broken.append(RefusedFrame(source: frame, reason: "\(reason) at byte \(offset)"))
+        broken.append(RefusedFrame(source: frame, reason: "\(reason) at byte \(offset)", kind: .record))
       case .record(let skeleton):
         do {
           let record = try skeleton.parsed()
@@ -32,7 +32,7 @@ package enum ScreencastFormat: BatchFormat {
           isScreencast = true
           draft.frames.append(try Self.frame(parameters, named: frame))
         } catch let error as JSONError {
-          broken.append(RefusedFrame(source: frame, reason: error.description))
+          broken.append(RefusedFrame(source: frame, reason: error.description, kind: .record))
         }
       }
       return isScreencast || records < unknownRecords

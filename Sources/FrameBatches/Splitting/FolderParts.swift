@@ -51,6 +51,8 @@ extension Batch {
       var part = self
       part.name = "\(session)@\(frames[range.lowerBound].timeMs)"
       part.frames = Array(frames[range])
+      part.leftOut.framesBeside += frames.count - range.count
+      (part.leftOut.ofSession, part.leftOut.ofInput) = (0, leftOut.ofSession + leftOut.ofInput)
       guard range.upperBound < frames.count else { return part }
       part.endMs = frames[range.upperBound].timeMs
       part.isFinal = false
@@ -76,6 +78,7 @@ extension Batch {
   package func without(first count: Int, refusing new: [RefusedFrame], limits: Limits) -> Batch {
     var rest = self
     rest.frames = Array(frames.dropFirst(count))
+    rest.leftOut.early = new.count(where: \.isEarly)
     rest.refused = (refused + new).shortened(to: limits)
     return rest
   }

@@ -117,7 +117,7 @@ package final class Worker: Sendable {
         facts.note(claim.traceParent)
         let receipts = try publish(fetched, with: encoder, &facts, in: span, cancellation: ends)
         span.note(receipts)
-        return try conclude(FinishedBatch(claim: claim, ending: .retire(receipts, tookMs: facts.ageMs), facts: facts))
+        return try conclude(FinishedBatch(claim: claim, ending: ending(of: claim, facts, with: receipts), facts: facts))
       }
     } catch {
       let isLate = error is Cancelled && !stop.isRequested
@@ -165,6 +165,22 @@ package final class Worker: Sendable {
     return refusals.isEmpty ? .quarantine(reason) : .retire(refusals, tookMs: facts.ageMs)
   }
 
+  /// Returns how a batch ends that is published. One with a session that was refused keeps its pictures.
+  private func ending(of claim: Claim, _ facts: BatchFacts, with receipts: [Receipt]) throws -> FinishedBatch.Ending {
+    let refused = receipts.flatMap(\.refusedSessions)
+    if refused.isEmpty { return .retire(receipts, tookMs: facts.ageMs) }
+    report(receipts, facts)
+    return try ending(of: claim, facts, after: BadBatch(refused, published: receipts.count))
+  }
+
+  /// Logs what is published, and hands it to those who read its words.
+  private func report(_ receipts: [Receipt], _ facts: BatchFacts) {
+    for receipt in receipts {
+      log(receipt, facts.trace)
+      if receipt.refusal == nil { texts?.add(receipt.session) }
+    }
+  }
+
   /// Reads a batch and publishes its sessions. If too many workers have died with it, it only looks whether they are published.
   private func publish(
     _ fetched: FetchedBatch, with encoder: BatchEncoder, _ facts: inout BatchFacts, in span: StepSpan,
@@ -181,8 +197,10 @@ package final class Worker: Sendable {
     let batch = try read(fetched, with: encoder, &facts, cancellation: cancellation)
     let receipts =
       try claim.attempt <= Claim.attempts
-      ? encoder.publish(batch, cancellation: cancellation) : encoder.rollBack(batch, cancellation: cancellation)
-    if receipts.isEmpty { throw BadBatch(fatal: claim) }
+      ? encoder.publish(batch, isAccepted: queue.isAccepted, cancellation: cancellation)
+      : encoder.rollBack(batch, isAccepted: queue.isAccepted, cancellation: cancellation)
+    let isWhole = receipts.count + receipts.reduce(0) { $0 + $1.refusedSessions.count } >= batch.sessions.count
+    if receipts.isEmpty || claim.attempt > Claim.attempts && !isWhole { throw BadBatch(fatal: claim) }
     names.note(batch, receipts, logger)
     return receipts
   }
@@ -276,15 +294,13 @@ package final class Worker: Sendable {
       try queue.retire(batch.claim, receipts, keep: keep)
       if batch.facts.isFinal { ends.expect() }
       meter.add(receipts, tookMs: tookMs)
-      for receipt in receipts {
-        log(receipt, batch.facts.trace)
-        if receipt.refusal == nil { texts?.add(receipt.session) }
-      }
+      report(receipts, batch.facts)
     case .quarantine(let reason):
       let name = try queue.quarantine(batch.claim, reason)
       meter.add { $0.counters.quarantined += 1 }
       // The batch's name in quarantine.
-      let found: Logger.Metadata = ["batch": "\(name)", "reason": "\(reason)", "advice": "\(reason.advice)"]
+      let advice = reason.advice(ofQuarantined: name, in: queue)
+      let found: Logger.Metadata = ["batch": "\(name)", "reason": "\(reason)", "advice": "\(advice)"]
       logger.warning("batch.quarantined", metadata: batch.facts.about.merging(found) { $1 })
     }
   }

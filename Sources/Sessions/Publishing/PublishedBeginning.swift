@@ -96,7 +96,8 @@ struct PublishedBeginning {
     refused = early.map {
       RefusedFrame(
         source: $0.source,
-        reason: "captured at \($0.timeMs), but the picture before it was published, on screen until \(last.endMs)")
+        reason: "captured at \($0.timeMs), but the picture before it was published, on screen until \(last.endMs)",
+        kind: .early)
     }
     count += early.count
   }
@@ -158,14 +159,16 @@ struct PublishedBeginning {
   var rest: BatchReader? {
     guard count > 0 else { return source }
     guard count < source.batch.frames.count else { return nil }
-    return source.reading(source.batch.without(first: count, refusing: removed + missed + refused, limits: source.limits))
+    return source.reading(
+      source.batch.without(first: count, refusing: removed + missed + refused, limits: source.limits))
   }
 
   /// Returns the receipt of a batch without a ``rest``.
   var receipt: Receipt {
     let batch = source.batch
     return Receipt(
-      segments, of: batch, refused: batch.refused + (removed + missed + refused).shortened(to: source.limits), duplicate: true, warnings: batch.warnings)
+      segments, of: batch, refused: batch.refused + removed + missed.shortened(to: source.limits) + refused,
+      duplicate: true, warnings: batch.warnings)
   }
 }
 

@@ -24,6 +24,8 @@ public struct Receipt: Sendable, Equatable {
   /// The refused frames. A duplicate has those of a folder that may grow; the manifests list the others. The receipt of a batch's
   /// first session also lists the refused sessions.
   public package(set) var refused: [RefusedFrame]
+  /// The refused sessions of the batch, if nobody has accepted that; in the receipt of its first session.
+  package var refusedSessions: [RefusedSession] = []
   /// The size of all segments' videos, in bytes.
   public let bytes: Int
   /// Whether all of it had been published before.

@@ -114,10 +114,10 @@ package struct ObjectBatchRepository: Sendable {
     let identity: [String: JSONValue] = [
       "object": .string(claim.name), "tag": tag.map { .string($0.description) } ?? .null,
     ]
-    let bytes = reason.report(for: claim, worker: worker, adding: identity)
     var name = stem
     var (number, isNew) = (1, false)
     while true {
+      let bytes = reason.report(for: claim, worker: worker, accepting: acceptingCommand(name), adding: identity)
       let key = "quarantine/\(name)\(Quarantine.reasonEnding)"
       if try objects.put(key, .bytes(bytes), .json, when: .absent) != nil {
         isNew = true
@@ -139,6 +139,52 @@ package struct ObjectBatchRepository: Sendable {
       return nil
     }
     return name
+  }
+
+  /// Whether an operator has accepted a batch of this mark.
+  func isAccepted(_ mark: String) throws -> Bool { try objects.head("accepted/" + mark) != nil }
+
+  func acceptingCommand(_ name: String) -> String {
+    "encoder-worker quarantine retry --queue URL --store URL --accept -- \(name.shellWord), with the worker's queue and store"
+  }
+
+  /// The names of the batches in quarantine.
+  package func quarantined() throws -> [String] {
+    var (last, names): (String?, [String]) = (nil, [])
+    while true {
+      let page = try objects.list("quarantine/", after: last)
+      guard let end = page.last else { break }
+      last = end.key
+      names += page.map { String($0.key.dropFirst("quarantine/".count)) }
+    }
+    return names.filter { !$0.hasSuffix(Quarantine.reasonEnding) && !$0.hasSuffix("/") }
+  }
+
+  /// Puts a batch back into `incoming/` and its name into a queue. After a crash it is to be called again.
+  ///
+  /// - Parameter isAccepted: whether workers publish it as it is, though most of its pictures are not shown.
+  /// - Returns: its former name.
+  /// - Throws: ``NoSuchBatch``, ``NameTaken``, ``NotAcceptable``.
+  package func retry(_ name: String, accepting isAccepted: Bool, in names: any NameQueue) throws -> String {
+    let key = "quarantine/" + name
+    let reasonKey = key + Quarantine.reasonEnding
+    guard isPlain(name), let object = try objects.head(key) else { throw NoSuchBatch(name: name, place: self.name) }
+    let reason = try objects.get(reasonKey, limit: 1 << 20).flatMap { BadBatch.reason(in: $0.bytes) }
+    if isAccepted {
+      for mark in try BadBatch.marks(in: reason, of: name) {
+        _ = try objects.put("accepted/" + mark, .bytes([]), .json, when: .absent)
+      }
+    }
+    let former = reason?["object"]?.string.flatMap { isPlain($0) ? $0 : nil } ?? name
+    guard try objects.head(Self.incoming + former) == nil else {
+      throw NameTaken(name: former, place: self.name + Self.incoming)
+    }
+    guard try objects.copy(key, object.tag, to: Self.incoming + former) else {
+      throw NoSuchBatch(name: name, place: self.name)
+    }
+    _ = try names.add([former])
+    for key in [key, reasonKey] { try objects.delete(key, nil) }
+    return former
   }
 
   /// Puts frames into the store as one batch, or as several if they are more than the limits of one, and the names into a queue.

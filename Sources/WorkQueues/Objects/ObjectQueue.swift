@@ -4,6 +4,7 @@
 //   incoming/NAME                batches, each written once under a name of its own
 //   receipts/NAME/TAG.json       the outcome of the batch with this content
 //   quarantine/NAME              and NAME.reason.json: cannot be encoded
+//   accepted/MARK                a batch that is published as it is, on request
 //   done/NAME                    published, kept on request
 //   index/SESSION/head.json      the published segments of a session, or its tombstone
 //   notifications/KEY.json       events that their receiver has refused
@@ -122,6 +123,10 @@ package final class ObjectQueue: BatchQueue {
     try batches.writeReceipt(claim.name, tag, isRefused ? .refused : .published, members)
     try names.acknowledge(claim)
   }
+
+  package func isAccepted(_ mark: String) throws -> Bool { try batches.isAccepted(mark) }
+
+  package func acceptingCommand(_ name: String) -> String { batches.acceptingCommand(name) }
 
   @discardableResult
   package func quarantine(_ claim: Claim, _ reason: BadBatch) throws -> String {

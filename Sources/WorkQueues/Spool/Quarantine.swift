@@ -44,7 +44,8 @@ package struct Quarantine: Sendable {
       // belongs to another batch, or is from a worker that died here: then the batch gets another number.
       let temporary = claim.directory + ".reason"
       unlink(temporary)
-      try DurableFile.create(temporary, reason.report(for: claim, worker: worker))
+      let command = acceptingCommand(lastComponent(of: target))
+      try DurableFile.create(temporary, reason.report(for: claim, worker: worker, accepting: command))
       defer { unlink(temporary) }
       if reason.cause == BadBatch.denied, Self.mayRead(reason.file, of: claim) {
         throw DiskError("read", claim.path + "/" + reason.file, code: EACCES)
@@ -103,11 +104,32 @@ package struct Quarantine: Sendable {
     return Batch(name: name, path: path, reason: try BadBatch.reason(at: path + Self.reasonEnding))
   }
 
+  // MARK: - Batches that are published as they are
+
+  /// Whether an operator has accepted a batch of this mark. The mark is made of its content, so it holds wherever the batch is.
+  func isAccepted(_ mark: String) throws(DiskError) -> Bool { try DurableFile.isThere(spool.accepted + "/" + mark) }
+
+  func acceptingCommand(_ name: String) -> String {
+    "encoder-worker quarantine retry --spool \(spool.path.shellWord) --accept -- \(name.shellWord)"
+  }
+
+  /// Lets workers publish a batch as it is, durably.
+  private func accept(_ batch: Batch) throws {
+    try DurableFile.makeDirectories(spool.accepted)
+    for mark in try BadBatch.marks(in: batch.reason, of: batch.name) {
+      let path = spool.accepted + "/" + mark
+      if try !DurableFile.isThere(path) { try DurableFile.create(path, []) }
+    }
+    try Directory(opening: spool.accepted).sync()
+  }
+
   /// Puts a batch back into the queue under its former name, as if no worker had ever claimed it.
   ///
+  /// - Parameter isAccepted: whether workers publish it as it is, though most of its pictures are not shown.
   /// - Returns: that name.
-  /// - Throws: ``NameTaken`` when another batch of that name waits: a new name could mean another session.
-  package func retry(_ batch: Batch) throws -> String {
+  /// - Throws: ``NameTaken`` when another batch of that name waits: a new name could mean another session; ``NotAcceptable``.
+  package func retry(_ batch: Batch, accepting isAccepted: Bool = false) throws -> String {
+    if isAccepted { try accept(batch) }
     let former = batch.text("batch") ?? batch.name
     let name = former.contains("/") || !BatchDirectory.isComplete(former) || former.isEmpty ? batch.name : former
     guard try DurableFile.move(batch.path, to: spool.incoming + "/" + name) else {
@@ -149,7 +171,27 @@ package struct NameTaken: Error, CustomStringConvertible {
   package var description: String { "another batch \(name) waits in \(place); try again when it is encoded" }
 }
 
+/// Nothing of a batch can be published.
+package struct NotAcceptable: Error, CustomStringConvertible {
+  let name: String
+  package var description: String {
+    "\(name): none of it can be published; mend its cause, and retry it without --accept"
+  }
+}
+
 extension BadBatch {
+  /// Returns the marks that a reason tells.
+  ///
+  /// - Throws: ``NotAcceptable`` if there are none.
+  static func marks(in reason: [String: JSONValue]?, of name: String) throws(NotAcceptable) -> [String] {
+    let marks = (reason?["marks"]?.array ?? []).compactMap(\.string)
+    // They become names of files.
+    guard !marks.isEmpty, marks.allSatisfy({ $0.utf8.count == 64 && $0.allSatisfy(\.isHexDigit) }) else {
+      throw NotAcceptable(name: name)
+    }
+    return marks
+  }
+
   private static let reasonFormat = "quarantine-reason/1"
 
   /// Reads a reason file; returns nil for any other file.
@@ -164,7 +206,14 @@ extension BadBatch {
   }
 
   /// The bytes of `NAME.reason.json`.
-  func report(for claim: Claim, worker: WorkerID, adding more: [String: JSONValue] = [:]) -> [UInt8] {
+  ///
+  /// - Parameter command: publishes the batch as it is.
+  func report(
+    for claim: Claim, worker: WorkerID, accepting command: String, adding more: [String: JSONValue] = [:]
+  ) -> [UInt8] {
+    var more = more
+    if !marks.isEmpty { more["marks"] = .array(marks.map { .string($0) }) }
+    let advice = advice(accepting: command)
     let report = JSONValue.object([
       "format": .string(Self.reasonFormat), "batch": .string(claim.name), "operation": .string(operation),
       "file": .string(file), "cause": .string(cause), "advice": .string(advice), "attempt": .number(claim.attempt),

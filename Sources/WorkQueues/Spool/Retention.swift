@@ -29,6 +29,7 @@ extension PruneRun {
     let nowMs = retention.nowMs
     if let ageMs = retention.keptMs { attempt { try pruneKept(before: nowMs - ageMs) } }
     if let ageMs = retention.quarantinedMs { attempt { try pruneQuarantine(before: nowMs - ageMs) } }
+    if let ageMs = retention.quarantinedMs { attempt { try pruneAccepted(before: nowMs - ageMs) } }
     if let ageMs = retention.sessionsMs { attempt { try pruneSessions(before: nowMs - ageMs) } }
     attempt {
       for entry in try entries(in: output) where entry.kind == .directory && SessionDirectory.isHidden(entry.name) {
@@ -63,6 +64,14 @@ extension PruneRun {
           try Quarantine(of: spool).purge(Quarantine.Batch(name: name, path: path, reason: nil))
         }
       }
+    }
+  }
+
+  /// Removes the marks of accepted batches: these have been published since.
+  private func pruneAccepted(before limitMs: Int64) throws {
+    for entry in try entries(in: spool.accepted) {
+      let path = spool.accepted + "/" + entry.name
+      if let cameMs = cameMs(path), cameMs < limitMs { remove(path, "a mark of an accepted batch") }
     }
   }
 

@@ -4,6 +4,7 @@
 //   incoming/    waiting
 //   claimed/     <worker>/<number>.<attempt>.<failures>/NAME: a worker has it
 //   quarantine/  NAME and NAME.reason.json: cannot be encoded
+//   accepted/    marks of batches that are published as they are, on request
 //   done/        published, kept on request
 //   trash/       published, or purged, and about to be removed
 //   notifications/  KEY.json: events that their receiver has refused
@@ -22,6 +23,7 @@ package struct Spool: Sendable {
   package var temporary: String { path + "/tmp" }
   package var claimed: String { path + "/claimed" }
   package var quarantine: String { path + "/quarantine" }
+  package var accepted: String { path + "/accepted" }
   package var done: String { path + "/done" }
   package var trash: String { path + "/trash" }
   package var notifications: String { path + "/notifications" }
@@ -78,7 +80,7 @@ package struct Spool: Sendable {
   package func allows(output: String) -> Bool {
     let output = DurableFile.resolved(Self.withoutSlash(output))
     let states = [
-      incoming, temporary, claimed, quarantine, done, trash, collectors, notifications, pictures, receipts,
+      incoming, temporary, claimed, quarantine, accepted, done, trash, collectors, notifications, pictures, receipts,
     ].map(DurableFile.resolved)
     return output != DurableFile.resolved(path) && !states.contains { output == $0 || output.hasPrefix($0 + "/") }
   }

@@ -113,6 +113,10 @@ package final class SpoolQueue: BatchQueue {
     rmdir(claim.directory)
   }
 
+  package func isAccepted(_ mark: String) throws -> Bool { try Quarantine(of: spool).isAccepted(mark) }
+
+  package func acceptingCommand(_ name: String) -> String { Quarantine(of: spool).acceptingCommand(name) }
+
   @discardableResult
   package func quarantine(_ claim: Claim, _ reason: BadBatch) throws -> String {
     try Quarantine(of: spool).add(claim, reason, worker: worker)

@@ -27,6 +27,7 @@ struct EncodeCommand: ReportingCommand {
       """)
   var append = false
 
+  @OptionGroup var loss: LossOption
   @OptionGroup var input: InputArguments
   @OptionGroup var events: EventOptions
   @OptionGroup var results: ResultOptions
@@ -50,7 +51,7 @@ struct EncodeCommand: ReportingCommand {
     let appendGuard = append || selection.isBulk ? nil : AppendGuard(output: output)
     // Numbered folders of one session go on where the one before ends. A list that grows has no such order.
     let row = selection.isBulk ? nil : InputRow(options.input, isWithoutClock: false, overlaps: .left)
-    let run = BatchRun(batches, encoding.partLimits(options), row: row)
+    let run = BatchRun(batches, encoding.partLimits(options), row: row, accepts: loss.accept)
     let end = Result {
       try run.workOff(
         threads: encoding.threads, signals: signals, unit: "batches",
@@ -78,14 +79,18 @@ struct EncodeCommand: ReportingCommand {
         results.print(json: receipt.json, text: text(receipt).oneLine)
         for refused in receipt.refused { say("\(path): refused \(refused.source): \(refused.reason)") }
         for warning in receipt.warnings { say("\(path): \(warning)") }
+        for refused in receipt.refusedSessions {
+          say("\(path): session \(refused.session): \(refused.error.advice); or leave it out with --accept")
+        }
       }
-      // The caller gets no segment of this batch.
-      return receipts.allSatisfy { $0.refusal != nil } ? ExitStatus.badBatch : nil
+      // The caller gets no segment of this batch, or not all.
+      let isRefused = receipts.allSatisfy { $0.refusal != nil } || receipts.contains { !$0.refusedSessions.isEmpty }
+      return isRefused ? ExitStatus.badBatch : nil
     } catch let same as SamePictures {
       say("\(path): \(same)")
       return nil
     } catch {
-      let disposition = Disposition(of: explained(error, path, options), batch: path)
+      let disposition = Disposition(of: LossOption.named(in: explained(error, path, options)), batch: path)
       if results.json { answer(disposition.json(batch: path, error)) }
       switch disposition {
       case .quarantine(let reason):

@@ -51,6 +51,7 @@ struct FilmCommand: ReportingCommand {
   @OptionGroup var idle: IdleOptions
   @OptionGroup var map: MapOptions
   @OptionGroup var size: FilmSizeOptions
+  @OptionGroup var loss: LossOption
   @OptionGroup var capture: CaptureArguments
   @OptionGroup var results: ResultOptions
   @OptionGroup var settings: SettingsOption
@@ -180,10 +181,11 @@ struct FilmCommand: ReportingCommand {
     let keyFrames = KeyFrameCache()
     let row = InputRow(
       options.input, isWithoutClock: assumedStart != nil, overlaps: .refused(maxHoldMs: options.maxHoldMs))
-    try BatchRun(BatchSelection.batches(notes.inputs), encoding.partLimits(options), row: row).workOff(
-      threads: encoding.jobs ?? 1, signals: signals, unit: "inputs",
-      makeEncoder: { BatchEncoder(options, publishingTo: film, keyFrames: keyFrames) },
-      check: { try Self.requireOneSession($0, $1) }, conclude: { conclude($0, $1, notes) })
+    try BatchRun(BatchSelection.batches(notes.inputs), encoding.partLimits(options), row: row, accepts: loss.accept)
+      .workOff(
+        threads: encoding.jobs ?? 1, signals: signals, unit: "inputs",
+        makeEncoder: { BatchEncoder(options, publishingTo: film, keyFrames: keyFrames) },
+        check: { try Self.requireOneSession($0, $1) }, conclude: { conclude($0, $1, notes) })
     if let profile = options.profile { say(lines: table(profile.rows)) }
   }
 
@@ -207,7 +209,7 @@ struct FilmCommand: ReportingCommand {
       notes.add(["\(same)"], on: path)
       return nil
     } catch {
-      switch Disposition(of: error, batch: path) {
+      switch Disposition(of: LossOption.named(in: error), batch: path) {
       case .quarantine(let reason):
         say("\(path): \(reason); \(reason.advice)")
         return ExitStatus.badBatch

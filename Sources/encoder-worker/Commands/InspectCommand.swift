@@ -44,6 +44,8 @@ struct InspectCommand: ReportingCommand {
             json: Disposition.quarantine(bad).json(batch: batch.path, bad),
             text: "\(batch.path): session \(session.session) would be refused: \(bad); \(bad.advice)".oneLine)
         }
+        isBad = isBad || !refused.isEmpty
+        if let loss = inspected.lazy.compactMap(\.loss).first { throw loss }
       } catch let bad as BadBatch {
         isBad = true
         results.print(

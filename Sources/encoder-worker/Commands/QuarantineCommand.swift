@@ -65,13 +65,42 @@ struct QuarantineCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
       commandName: "retry", abstract: "Put batches back into the queue.")
 
-    @OptionGroup var quarantine: SpoolOption
+    @Option(help: .setting("The spool.", valueName: "dir", place: .spool), completion: .directory)
+    var spool: String?
+
+    @OptionGroup var settings: SettingsOption
+
+    @Option(help: .call("The workers' queue, for batches in the quarantine of a store.", valueName: "url"))
+    var queue: String?
+
+    @Option(help: .call("The workers' store.", valueName: "url"))
+    var store: String?
+
+    @Flag(help: "Publish the batches as they are, though most of their pictures, or a session, cannot be shown.")
+    var accept = false
+
     @OptionGroup var selection: NamedItems
 
+    func validate() throws {
+      if spool == nil && queue == nil { throw ValidationError("--spool DIR is missing, or --queue and --store") }
+      guard (queue == nil) == (store == nil) else { throw ValidationError("--queue and --store belong together") }
+    }
+
     func execute() throws {
-      let quarantine = try quarantine.open()
+      if let queue, let store { return try retry(in: queue, store) }
+      let quarantine = Quarantine(of: try Spool(opening: spool ?? ""))
       try selection.forEach(all: quarantine.batches, named: quarantine.batch) { batch in
-        answer("\(batch.name): waits again as \(try quarantine.retry(batch))".oneLine)
+        answer("\(batch.name): waits again as \(try quarantine.retry(batch, accepting: accept))".oneLine)
+      }
+    }
+
+    private func retry(in queue: String, _ store: String) throws {
+      let remote = try RemoteOptions.parse(["--queue", queue, "--store", store])
+      guard let remote = try remote.connect(as: WorkerID(), lease: Lease.defaultValue) else { return }
+      defer { remote.names.leave() }
+      try selection.forEach(all: remote.batches.quarantined, named: \.self) { name in
+        let former = try remote.batches.retry(name, accepting: accept, in: remote.names)
+        answer("\(name): waits again as \(former)".oneLine)
       }
     }
   }

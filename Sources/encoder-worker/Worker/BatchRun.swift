@@ -19,16 +19,19 @@ final class BatchRun: Sendable {
 
   private let runner: ParallelRunner<Work>
   private let limits: PartLimits
+  private let accepts: Bool
   private let stages = Mutex<[BatchStage]>([])
   private let folders = Mutex<[SplitFolder]>([])
   private let partNames = Mutex(PartNameAdvice())
   /// Nil if the place of no batch depends on another.
   private let turns: InputTurns?
 
-  /// - Parameter row: the inputs in the order of the call; nil for batches that do not depend on each other.
-  init(_ batches: [BatchSelection.Batch], _ limits: PartLimits, row: InputRow? = nil) {
+  /// - Parameters:
+  ///   - row: the inputs in the order of the call; nil for batches that do not depend on each other.
+  ///   - accepts: whether to publish batches of which most pictures are not shown.
+  init(_ batches: [BatchSelection.Batch], _ limits: PartLimits, row: InputRow? = nil, accepts: Bool = false) {
     runner = ParallelRunner(batches.enumerated().map { .batch($1, number: $0) })
-    self.limits = limits
+    (self.limits, self.accepts) = (limits, accepts)
     turns = batches.count > 1 ? row.flatMap { $0.isOrdered ? InputTurns($0) : nil } : nil
   }
 
@@ -119,7 +122,9 @@ final class BatchRun: Sendable {
     _ batch: BatchEncoder.ReadBatch, of folder: SplitFolder, with encoder: BatchEncoder, _ signals: TerminationSignals,
     _ conclude: (String, Outcome) -> ExitCode?
   ) -> ExitCode? {
-    let outcome = Outcome { try encoder.publish(batch, cancellation: runner.cancellation) }
+    let outcome = Outcome {
+      try encoder.publish(batch, isAccepted: { [accepts] _ in accepts }, cancellation: runner.cancellation)
+    }
     if case .success(let receipts) = outcome, receipts.contains(where: { $0.refusal == nil }) {
       partNames.withLock { names in for session in batch.batches { names.add(session) } }
     }
@@ -182,6 +187,7 @@ private final class SplitFolder: Sendable {
       switch outcome {
       case .failure: state.failed += 1
       case .success(let receipts) where receipts.allSatisfy({ $0.refusal != nil }): state.failed += 1
+      case .success(let receipts) where receipts.contains(where: { !$0.refusedSessions.isEmpty }): state.failed += 1
       case .success(let receipts) where receipts.allSatisfy(\.duplicate): state.duplicates += 1
       case .success: state.new += 1
       }
