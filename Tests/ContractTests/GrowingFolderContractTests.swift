@@ -65,6 +65,36 @@ import Testing
     #expect(try backend.segments() == before)
   }
 
+  /// A picture is half written when the folder is encoded, and whole later.
+  @Test(arguments: StoreKind.allCases.filter(\.knowsEarlierBatches), [4, 2])
+  func pictureThatBecomesWholeIsNoConflict(kind: StoreKind, half: Int) throws {
+    let backend = try kind.backend()
+    let encoder = try encoder(backend, frames: 100)
+    func night(_ range: Range<Int>) throws -> Receipt {
+      try folder.add(at: range.map { Int64($0) * 1_000 }, from: range.lowerBound)
+      if range.contains(half) {
+        try scratch.file("yard/\(NumberedFolder.startMs + Int64(half) * 1_000).png", Array("half".utf8))
+      }
+      let receipts = try encoder.publish(encoder.read(folder.path), cancellation: .never)
+      #expect(receipts.count == 1)
+      return receipts[0]
+    }
+    let first = try night(0..<5)
+    #expect(first.frames == 4 && first.refused.count == 1)
+    let before = try backend.segments()
+    #expect(try night(0..<0).duplicate && backend.segments() == before)
+    // It is whole now.
+    try folder.add(at: [Int64(half) * 1_000], from: half)
+    let second = try night(5..<8)
+    let isLast = half == 4
+    #expect(second.frames == (isLast ? 4 : 3) && second.refused.count == (isLast ? 0 : 1))
+    let after = try backend.segments()
+    #expect(before.allSatisfy { after[$0.key] == $0.value })
+    let shown = (0..<8).filter { isLast || $0 != half }
+    #expect(try captured(backend) == shown.map { NumberedFolder.startMs + Int64($0) * 1_000 })
+    #expect(try night(0..<0).duplicate)
+  }
+
   /// A worker that died while it published the new frames is rolled back without those that were there.
   @Test(arguments: StoreKind.allCases.filter(\.knowsEarlierBatches)) func rollingBackKeepsTheBeginning(kind: StoreKind)
     throws

@@ -18,6 +18,10 @@ protocol QueueBackend {
   func add(_ name: String, _ bytes: [UInt8]) throws
   /// Takes the worker with this claim for dead, so that the named worker's next takeover returns the claim.
   func expire(_ claim: Claim, for worker: String) throws
+  /// Retries a batch in quarantine, as an operator does.
+  ///
+  /// - Returns: its former name.
+  func retry(_ name: String, accepting: Bool) throws -> String
   /// Returns the files or objects below `incoming`, `done` or `quarantine` by name.
   func files(_ state: String) throws -> [String: [UInt8]]
 }
@@ -76,6 +80,11 @@ private struct SpoolBackend: QueueBackend {
       atPath: claim.id, toPath: "\(spool.claimed)/\(dead)/\(lastComponent(of: claim.id))")
   }
 
+  func retry(_ name: String, accepting: Bool) throws -> String {
+    let quarantine = Quarantine(of: spool)
+    return try quarantine.retry(quarantine.batch(name), accepting: accepting)
+  }
+
   func files(_ state: String) throws -> [String: [UInt8]] {
     let directory = scratch.path("spool/" + state)
     guard DurableFile.exists(directory) else { return [:] }
@@ -98,6 +107,10 @@ private struct StoredBatches {
     return ObjectQueue(
       names, objects, name: "s3://test", staging: try Staging(scratch: scratch.path("own"), worker: id), worker: id,
       maximumBytes: 1 << 20)
+  }
+
+  func retry(_ name: String, accepting: Bool, in names: any NameQueue) throws -> String {
+    try ObjectBatchRepository(objects, name: "s3://test/").retry(name, accepting: accepting, in: names)
   }
 
   func files(_ state: String) -> [String: [UInt8]] {
@@ -123,6 +136,10 @@ private struct MemoryBackend: QueueBackend {
   }
 
   func expire(_ claim: Claim, for worker: String) throws { names.expire(claim.id) }
+
+  func retry(_ name: String, accepting: Bool) throws -> String {
+    try batches.retry(name, accepting: accepting, in: names)
+  }
 
   func files(_ state: String) throws -> [String: [UInt8]] { batches.files(state) }
 }
@@ -152,6 +169,10 @@ private struct RedisBackend: QueueBackend {
   func expire(_ claim: Claim, for worker: String) throws {
     // Redis delivers the entry, as in a lost reply. So the test need not wait for a lease.
     try server.command("XCLAIM", "encoder-worker", "encoder-worker", worker, "0", claim.id)
+  }
+
+  func retry(_ name: String, accepting: Bool) throws -> String {
+    try batches.retry(name, accepting: accepting, in: names(of: "producer"))
   }
 
   func files(_ state: String) throws -> [String: [UInt8]] { batches.files(state) }
@@ -210,6 +231,11 @@ private final class SQSBackend: QueueBackend {
     try queue.loseVisibility()
     // A worker finds such a message when it looks for the next one, and sets it aside.
     if let claim = try members[worker]?.names.next() { throw Tool.Failure("\(claim) is not set aside") }
+  }
+
+  func retry(_ name: String, accepting: Bool) throws -> String {
+    defer { for member in members.values { member.aheadMs.advance(2_000) } }
+    return try batches.retry(name, accepting: accepting, in: names(.producer))
   }
 
   func files(_ state: String) throws -> [String: [UInt8]] { batches.files(state) }

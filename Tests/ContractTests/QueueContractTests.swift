@@ -158,6 +158,39 @@ import Testing
     #expect(try Self.depth(one) == (0, 0) && backend.files("incoming").isEmpty)
   }
 
+  /// An operator accepts what a batch loses. The next workers know it, whoever holds the batch, until it is finished.
+  @Test(arguments: QueueKind.installed) func acceptedBatchIsKnownAfterARetryAndATakeover(kind: QueueKind) throws {
+    let backend = try kind.backend()
+    let one = try backend.worker("one")
+    try backend.add("a", Self.bytes)
+    var lossy = reason
+    let mark = String(repeating: "a1", count: 32)
+    lossy.marks = [mark]
+    let name = try one.quarantine(try claim(one), lossy)
+    let report = try #require(try backend.files("quarantine")[name + ".reason.json"])
+    #expect(String(decoding: report, as: UTF8.self).contains("--accept"))
+    #expect(try !one.isAccepted(mark))
+    #expect(try backend.retry(name, accepting: true) == "a")
+    #expect(try backend.files("quarantine").isEmpty)
+    let (two, taken) = try takeOver(try claim(one), by: "two", backend)
+    #expect(try contents(of: taken, in: two) == Self.bytes)
+    #expect(try two.isAccepted(mark) && !two.isAccepted(String(repeating: "b", count: 64)))
+    try two.retire(taken, [], keep: false)
+    #expect(try Self.depth(two) == (0, 0) && backend.files("incoming").isEmpty)
+  }
+
+  /// A batch of which nothing can be published is not accepted, and stays.
+  @Test(arguments: QueueKind.installed) func otherBatchIsNotAccepted(kind: QueueKind) throws {
+    let backend = try kind.backend()
+    let one = try backend.worker("one")
+    try backend.add("a", Self.bytes)
+    let name = try one.quarantine(try claim(one), reason)
+    #expect(throws: NotAcceptable.self) { try backend.retry(name, accepting: true) }
+    #expect(try backend.files("quarantine").count == 2)
+    #expect(try backend.retry(name, accepting: false) == "a")
+    #expect(try contents(of: claim(one), in: one) == Self.bytes)
+  }
+
   // MARK: workers die
 
   @Test(arguments: QueueKind.installed) func claimOfADeadWorkerIsTakenOverOnceAndItsAttemptsCount(kind: QueueKind)

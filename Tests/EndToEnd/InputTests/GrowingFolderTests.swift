@@ -138,6 +138,36 @@ import Testing
     #expect(try encode(limit: 9).jsonLines(as: EncodedLine.self).map(\.duplicate) == [true])
   }
 
+  /// A nightly run meets the last picture while it is written.
+  @Test(arguments: [["--capture", "onChange", "--segment", "600"], []]) func halfWrittenPictureIsLeftForTheNextRun(
+    options: [String]
+  ) throws {
+    try folder.add(at: [0, 60_000, 120_000, 180_000])
+    try addBroken(240_000)
+    let first = try encode(options, limit: 100)
+    #expect(try first.status == 0 && captured() == [0, 60_000, 120_000, 180_000], "\(first.errors)")
+    #expect(first.errors.contains("left for the next run"))
+    #expect(try session().manifests.flatMap(\.refused).isEmpty)
+    #expect(try encode(options, limit: 100).jsonLines(as: EncodedLine.self).map(\.duplicate) == [true])
+    try folder.add(at: (4..<10).map { $0 * 60_000 }, from: 4)
+    let second = try encode(options, limit: 100)
+    #expect(try second.status == 0 && captured() == (0..<10).map { $0 * 60_000 }, "\(second.errors)")
+    if !options.isEmpty { #expect(try session().index.gaps == []) }
+    #expect(try EncoderWorker.run("verify", scratch.path("out/yard")).status == 0)
+  }
+
+  /// It stays broken, and pictures follow it.
+  @Test func brokenPictureBetweenTwoRunsIsRefused() throws {
+    try folder.add(at: [0, 1_000])
+    try addBroken(2_000)
+    try #require(try encode().status == 0)
+    try folder.add(at: [3_000, 4_000], from: 3)
+    let second = try encode()
+    #expect(try second.status == 0 && captured() == [0, 1_000, 3_000, 4_000], "\(second.errors)")
+    #expect(try session().manifests.flatMap(\.refused).count == 1)
+    #expect(try encode().jsonLines(as: EncodedLine.self).map(\.duplicate) == [true])
+  }
+
   /// A part of broken pictures cannot be encoded, until a good one comes.
   @Test func partWithoutAPictureIsContinued() throws {
     try folder.add(at: [0, 1_000, 2_000])

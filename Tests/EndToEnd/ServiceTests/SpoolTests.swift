@@ -41,15 +41,54 @@ import Testing
     let result = try spool.drain("--keep-batches")
     #expect(result.status == 65)
     #expect(try names(in: spool.output).filter { !$0.hasPrefix(".") } == ["desk.m1", "desk.m2"])
-    #expect(try spool.names("done") == ["desk@1"])
-    #expect(try spool.names("quarantine") == ["broken@1", "broken@1.reason.json"])
-    #expect(result.errors.contains("1 batch published, 2 segments, 2 frames"), "\(result.errors)")
+    // The batch stays as it came: its third screen is not published.
+    #expect(try spool.names("done") == [])
+    #expect(try Set(spool.causes().keys) == ["broken@1", "desk@1"])
     #expect(result.errors.contains(#"frame="session desk.m3""#), "\(result.errors)")
-    // The worker counts a batch of several screens that arrives again as one duplicate.
-    try FileManager.default.moveItem(atPath: spool.path + "/done/desk@1", toPath: spool.path + "/incoming/again@1")
-    let again = try spool.drain("--capture", "onChange")
-    #expect(again.status == 0 && again.errors.contains("2 segments"), "another name is another session")
-    #expect(try names(in: spool.output).filter { !$0.hasPrefix(".") }.count == 4)
+    // A retry publishes nothing twice; an accepted one is finished.
+    try retry("desk@1")
+    #expect(try spool.drain().status == 65)
+    try retry("desk@1", "--accept")
+    #expect(try spool.drain("--keep-batches").status == 0)
+    #expect(try spool.names("done") == ["desk@1"] && spool.names("quarantine") == ["broken@1", "broken@1.reason.json"])
+  }
+
+  private func retry(_ name: String, _ options: String...) throws {
+    let words = ["quarantine", "retry", "--spool", spool.path] + options + ["--", name]
+    let result = try Tool.run(EncoderWorker.path, words)
+    try #require(result.status == 0, "\(result.errors)")
+  }
+
+  /// One name that looks like another recorder's must not cost the others: most of the batch would be removed with it.
+  @Test func batchThatLosesMostPicturesIsKeptAndPublishedOnRequest() throws {
+    let draft = try spool.scratch.directory("spool/tmp/hall@1")
+    let image = try Fixture("exact-1fps").bytes("0000.jpg")
+    for name in (0..<4).map({ "shot \($0).jpg" }) + ["1767859512000.jpg"] {
+      try spool.scratch.file("spool/tmp/hall@1/" + name, image)
+    }
+    let before = try snapshot(of: draft).mapValues(\.bytes)
+    try FileManager.default.moveItem(atPath: draft, toPath: spool.path + "/incoming/hall@1")
+    for _ in 0..<2 {
+      #expect(try spool.drain().status == 65)
+      #expect(try snapshot(of: spool.path + "/quarantine/hall@1").mapValues(\.bytes) == before)
+      let reason = try spool.reason("hall@1")
+      #expect(reason.cause.hasPrefix("4 of 5 pictures would not be shown; 4 of these, the first shot 0.jpg: "))
+      let command = "encoder-worker quarantine retry --spool \(spool.path) --accept -- hall@1"
+      #expect(reason.advice.hasSuffix("; or publish it as it is: " + command))
+      #expect(try !names(in: spool.output).contains("hall"))
+      try retry("hall@1")
+    }
+    #expect(try spool.drain().status == 65)
+    try retry("hall@1", "--accept")
+    #expect(try spool.drain().status == 0)
+    #expect(try spool.isAtRest && spool.names("quarantine").isEmpty)
+    #expect(try PublishedSession(spool.output + "/hall").captured.count == 1)
+    // A batch of which nothing can be shown is not accepted.
+    try spool.add(file: "broken.tar", Array("no archive".utf8))
+    #expect(try spool.drain().status == 65)
+    let result = try EncoderWorker.run("quarantine", "retry", "--spool", spool.path, "--accept", "broken.tar")
+    #expect(result.status != 0 && result.errors.contains("without --accept"), "\(result.errors)")
+    #expect(try spool.names("quarantine").contains("broken.tar"))
   }
 
   @Test func theSameBatchAgainChangesNothing() throws {
