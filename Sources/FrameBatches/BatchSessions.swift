@@ -123,7 +123,7 @@ package struct BatchSessions: Sendable {
           draft, of: source, session: session, name: name, limits: limits,
           isLoose: source.contents.isLoose && format != NativeFormat.self && format != SequenceFormat.self
             && draft.pointers.isEmpty)
-        let leftOut = CompanionNames.count(draft.refused, of: drafts)
+        let leftOut = CompanionNames.pictures(in: draft.refused, of: drafts).count
         if index == 0 {
           // Files with other names belong to no session.
           (batch.leftOut.ofInput, batch.leftOut.framesBeside) = (leftOut, frames - draft.frames.count)
@@ -152,9 +152,9 @@ package struct BatchSessions: Sendable {
   /// Returns the entries of a container that are not read, without those that a list names as frames.
   private static func unread(_ contents: any BatchContents, butIn drafts: [BatchDraft]) -> [RefusedFrame] {
     let refused = contents.refused
-    guard !refused.isEmpty else { return [] }
+    guard refused.contains(where: \.isInFolder) else { return refused }
     let shown = drafts.reduce(into: Set<String>()) { $0.formUnion($1.frames.flatMap(\.paths)) }
-    return refused.filter { !shown.contains($0.source) }
+    return refused.filter { !$0.isInFolder || !shown.contains($0.source) }
   }
 
   /// Returns the files in folders that no draft lists.
@@ -172,7 +172,7 @@ package struct BatchSessions: Sendable {
   private static func warnings(
     ofLost drafts: [BatchDraft], of source: BatchSource, _ limits: Limits
   ) -> [String] {
-    let lost = drafts.flatMap(\.refused).filter { PictureNames.isPicture($0.source) && !$0.isCopy }
+    let lost = CompanionNames.pictures(in: drafts.flatMap(\.refused), of: drafts)
     let total = lost.count + drafts.reduce(0) { $0 + $1.frames.count }
     guard lost.isMany(of: total) else { return [] }
     let reasons = Dictionary(grouping: lost, by: \.reason)

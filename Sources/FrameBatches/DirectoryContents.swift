@@ -26,44 +26,30 @@ struct DirectoryContents: BatchContents {
   var isLoose: Bool { true }
 
   init(opening path: String, limits: Limits) throws {
-    let root = try Directory(opening: path, followingLinks: limits.followsLinks)
-    directory = root
-    var listing = FolderListing(of: root, at: path, limits)
-    var folders = try listing.add(root, folder: "")
+    directory = try Directory(opening: path, followingLinks: limits.followsLinks)
+    var listing = FolderListing(of: directory, at: path, limits)
+    var folders = try listing.add(directory, folder: "")
     let top = listing.names.count
     // Most recorders put frames at most one level deep. Cameras have a folder for each hour and minute.
     var depth = 0
-    func descend() throws {
+    while !folders.isEmpty && depth < Self.maximumDepth {
+      if depth > 0, listing.hasPictures { break }
       depth += 1
       var deeper: [String] = []
       for folder in folders {
-        guard let inner = try? Directory(opening: folder, in: root) else { continue }
+        guard let inner = try? Directory(opening: folder, in: directory) else { continue }
         deeper += try listing.add(inner, folder: folder + "/").map { folder + "/" + $0 }
       }
       folders = deeper
     }
-    while !folders.isEmpty && depth < Self.maximumDepth {
-      if depth > 0, listing.hasPictures { break }
-      try descend()
-    }
     deeperFolder = folders.first
+    let unread = FolderListing.pictures(in: folders, of: directory, at: path, limits, levels: Self.maximumDepth - depth)
     let followed = listing.followedLinks()
     links = Set(followed)
-    let read = listing.names
-    (adviceOnRefused, recordings, place) = (listing.adviceOnRefused, listing.recordings, listing.place)
-    names = followed.isEmpty ? read : (read + followed).sorted()
+    (refused, adviceOnRefused, recordings) = (listing.refused + unread, listing.adviceOnRefused, listing.recordings)
+    place = listing.place
+    names = followed.isEmpty ? listing.names : (listing.names + followed).sorted()
     topNames = followed.isEmpty ? Array(names[..<top]) : names.filter { !$0.contains("/") }
-    var unread: [RefusedFrame] = []
-    do {
-      while !folders.isEmpty && depth < Self.maximumDepth { try descend() }
-    } catch is BadBatch {
-      unread.append(RefusedFrame(source: deeperFolder ?? "", reason: "more entries than are counted"))
-    }
-    // These pictures are not read, but counted: they must not go with the batch in silence.
-    unread += listing.names[read.count...].filter(PictureNames.isPicture).map {
-      RefusedFrame(source: $0, reason: "in a folder of a folder", kind: .inFolder)
-    }
-    refused = listing.refused + unread
   }
 
   func contents(of name: String, limit: Int) throws -> FileContents? {
@@ -142,6 +128,31 @@ private struct FolderListing {
   private let root: Directory
   private let path: String
   private let limits: Limits
+
+  /// Returns the pictures in folders that are not read: they must not go with the batch in silence.
+  ///
+  /// - Parameter levels: of folders.
+  static func pictures(
+    in folders: [String], of root: Directory, at path: String, _ limits: Limits, levels: Int
+  ) -> [RefusedFrame] {
+    var listing = FolderListing(of: root, at: path, limits)
+    var (folders, levels) = (folders, levels)
+    while !folders.isEmpty && levels > 0 {
+      levels -= 1
+      var deeper: [String] = []
+      for folder in folders {
+        // More entries than the limit are not counted.
+        guard let inner = try? Directory(opening: folder, in: root),
+          let below = try? listing.add(inner, folder: folder + "/")
+        else { continue }
+        deeper += below.map { folder + "/" + $0 }
+      }
+      folders = deeper
+    }
+    return listing.names.filter(PictureNames.isPicture).map {
+      RefusedFrame(source: $0, reason: "in a folder of a folder", kind: .inFolder)
+    }
+  }
 
   init(of root: Directory, at path: String, _ limits: Limits) {
     (self.root, self.path, self.limits) = (root, path, limits)

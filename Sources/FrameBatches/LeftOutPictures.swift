@@ -19,6 +19,9 @@ extension RefusedFrame {
   /// Whether it came too early behind what is published.
   package var isEarly: Bool { if case .early = kind { true } else { false } }
 
+  /// Whether it lies in a folder, where no format looks for it.
+  var isInFolder: Bool { if case .inFolder = kind { true } else { false } }
+
   /// Whether it is another form of a picture that is shown.
   package var isCompanion: Bool { if case .sameInstant(isCompanion: true) = kind { true } else { false } }
 
@@ -51,12 +54,12 @@ struct CompanionNames {
     path.split(separator: "/").contains { stems.contains(NamedTimesFormat.parts(of: String($0)).stem) }
   }
 
-  /// Returns the number of pictures that are no companions.
-  static func count(_ refused: [RefusedFrame], of drafts: [BatchDraft]) -> Int {
+  /// Returns the pictures that are no companions.
+  static func pictures(in refused: [RefusedFrame], of drafts: [BatchDraft]) -> [RefusedFrame] {
     let pictures = refused.filter(\.isPicture)
-    guard !pictures.isEmpty else { return 0 }
+    guard !pictures.isEmpty else { return [] }
     let names = CompanionNames(of: drafts)
-    return pictures.count { !names.include($0.source) }
+    return pictures.filter { !names.include($0.source) }
   }
 }
 

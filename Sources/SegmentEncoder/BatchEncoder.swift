@@ -267,6 +267,9 @@ public final class BatchEncoder: Sendable {
     }
   }
 
+  /// Whether batches stay where they are. Then pictures of a folder that came too early are not lost.
+  private var stays: Bool { options.limits.splitsFolders }
+
   /// The work on one session.
   private struct SessionWork {
     /// The session with all its frames, also those that are published already.
@@ -289,7 +292,7 @@ public final class BatchEncoder: Sendable {
   /// Returns the receipt of a session that was published before. With its batch, pictures may be lost that are none of its frames.
   private func confirm(_ published: consuming PublishedBatch, _ work: SessionWork) throws -> Receipt {
     let receipt = try published.updateViews()
-    let early = receipt.refused.count(where: \.isEarly)
+    let early = stays ? 0 : receipt.refused.count(where: \.isEarly)
     try work.requireShown(hidden: early, work.read.batch.refused + receipt.refused.filter(\.isEarly))
     return receipt
   }
@@ -305,7 +308,7 @@ public final class BatchEncoder: Sendable {
     }
     defer { for segment in staged.segments { segment.video.discard() } }
     guard !staged.segments.isEmpty else { return try withoutNews(source, staged.refused, work) }
-    try work.requireShown(hidden: source.batch.leftOut.early + staged.hidden, staged.refused)
+    try work.requireShown(hidden: (stays ? 0 : source.batch.leftOut.early) + staged.hidden, staged.refused)
     stage.enter(.publish)
     let publishing = options.profile?.start(.publish)
     defer { publishing?.stop() }
@@ -334,7 +337,7 @@ public final class BatchEncoder: Sendable {
       switch try store.prepare(beginning, cancellation: work.cancellation) {
       case .alreadyPublished(let published):
         let receipt = try published.updateViews()
-        try work.requireShown(hidden: rest.batch.leftOut.early + rest.batch.frames.count, refused)
+        try work.requireShown(hidden: (stays ? 0 : rest.batch.leftOut.early) + rest.batch.frames.count, refused)
         return receipt
       case .ready: break
       case .continued: break

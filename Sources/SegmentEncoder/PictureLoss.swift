@@ -33,7 +33,7 @@ enum PictureLoss {
     case .sameInstant: "give each picture a time of its own, for example in a batch.json"
     case .early: "send later pictures too, or name another session if these are of another recorder"
     // The warnings have the options that keep frames with other times.
-    case .copy, .record, .other: batch.warnings.last ?? advice
+    case .record, .copy, .other: batch.warnings.last ?? advice
     }
   }
 }
@@ -46,7 +46,7 @@ extension RefusedFrame {
     case .sameInstant: "same instant"
     case .early: "early"
     // Names and instants differ.
-    case .copy, .otherName, .inFolder, .record, .other: String(reason.replacing(source, with: "").filter { !$0.isNumber })
+    case .otherName, .inFolder, .record, .copy, .other: String(reason.replacing(source, with: "").filter { !$0.isNumber })
     }
   }
 }

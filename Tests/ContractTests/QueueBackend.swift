@@ -234,7 +234,8 @@ private final class SQSBackend: QueueBackend {
   }
 
   func retry(_ name: String, accepting: Bool) throws -> String {
-    try batches.retry(name, accepting: accepting, in: names(.producer))
+    defer { for member in members.values { member.aheadMs.advance(2_000) } }
+    return try batches.retry(name, accepting: accepting, in: names(.producer))
   }
 
   func files(_ state: String) throws -> [String: [UInt8]] { batches.files(state) }

@@ -181,10 +181,11 @@ struct FilmCommand: ReportingCommand {
     let keyFrames = KeyFrameCache()
     let row = InputRow(
       options.input, isWithoutClock: assumedStart != nil, overlaps: .refused(maxHoldMs: options.maxHoldMs))
-    try BatchRun(BatchSelection.batches(notes.inputs), encoding.partLimits(options), row: row, accepts: loss.accept).workOff(
-      threads: encoding.jobs ?? 1, signals: signals, unit: "inputs",
-      makeEncoder: { BatchEncoder(options, publishingTo: film, keyFrames: keyFrames) },
-      check: { try Self.requireOneSession($0, $1) }, conclude: { conclude($0, $1, notes) })
+    try BatchRun(BatchSelection.batches(notes.inputs), encoding.partLimits(options), row: row, accepts: loss.accept)
+      .workOff(
+        threads: encoding.jobs ?? 1, signals: signals, unit: "inputs",
+        makeEncoder: { BatchEncoder(options, publishingTo: film, keyFrames: keyFrames) },
+        check: { try Self.requireOneSession($0, $1) }, conclude: { conclude($0, $1, notes) })
     if let profile = options.profile { say(lines: table(profile.rows)) }
   }
 
