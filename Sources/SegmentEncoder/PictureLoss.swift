@@ -46,7 +46,8 @@ extension RefusedFrame {
     case .sameInstant: "same instant"
     case .early: "early"
     // Names and instants differ.
-    case .otherName, .inFolder, .record, .copy, .other: String(reason.replacing(source, with: "").filter { !$0.isNumber })
+    case .otherName, .inFolder, .record, .copy, .other:
+      String(reason.replacing(source, with: "").filter { !$0.isNumber })
     }
   }
 }

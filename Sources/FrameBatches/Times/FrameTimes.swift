@@ -134,7 +134,9 @@ extension InputOptions {
       throw InvalidOption(.fps, "frames per second or an interval, not both")
     }
     guard fps != nil || intervalMs != nil else {
-      guard startIsEnough, pattern == nil else { throw InvalidOption(.start, "needs frames per second, or an interval") }
+      guard startIsEnough, pattern == nil else {
+        throw InvalidOption(.start, "needs frames per second, or an interval")
+      }
       self.times = .durations(startMs: startMs)
       return
     }

@@ -97,7 +97,9 @@ struct TimeTable {
     case .spaces:
       // A date and a time of day have a space between them, and so may a name.
       let words = line.split(whereSeparator: \.isWhitespace).prefix(mostCells)
-      guard let file = words.firstIndex(where: { PictureNames.isPicture(String($0)) }), words.count > 1 else { return [] }
+      guard let file = words.firstIndex(where: { PictureNames.isPicture(String($0)) }), words.count > 1 else {
+        return []
+      }
       let rest = file == 0 ? words.dropFirst() : words[..<file]
       return [String(words[file]), rest.joined(separator: " ")]
     }

@@ -60,7 +60,8 @@ struct EncodingOptions: ParsableArguments {
 
   @Option(
     help: .setting(
-      "Refuse a few frames that are this many milliseconds from all others, after a jump of the clock.", valueName: "ms")
+      "Refuse a few frames that are this many milliseconds from all others, after a jump of the clock.", valueName: "ms"
+    )
   )
   var maxJump = Limits().jumpMs
 
