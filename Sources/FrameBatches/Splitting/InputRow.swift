@@ -20,7 +20,7 @@ package struct InputRow {
     case refused(maxHoldMs: Int64)
   }
 
-  /// What is kept of an input: a call may have thousands, each of thousands of pictures.
+  /// An input without its pictures: a call may have thousands, each of thousands of pictures.
   private struct Input {
     let path: String
     let limits: Limits
