@@ -172,7 +172,8 @@ package struct BatchSessions: Sendable {
   private static func warnings(
     ofLost drafts: [BatchDraft], of source: BatchSource, _ limits: Limits
   ) -> [String] {
-    let lost = CompanionNames.pictures(in: drafts.flatMap(\.refused), of: drafts)
+    // Names alone do not tell whether a file in a folder shows the picture that is shown.
+    let lost = drafts.flatMap(\.refused).filter(\.isPicture)
     let total = lost.count + drafts.reduce(0) { $0 + $1.frames.count }
     guard lost.isMany(of: total) else { return [] }
     let reasons = Dictionary(grouping: lost, by: \.reason)
