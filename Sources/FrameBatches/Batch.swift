@@ -117,6 +117,8 @@ package struct Batch: Sendable {
   package internal(set) var refused: [RefusedFrame]
   /// The pictures that are neither frames nor companions of frames.
   package internal(set) var leftOut = LeftOutPictures()
+  /// The advice on the names of a batch of which few have a form; nil if most have one.
+  package internal(set) var adviceOnNames: String?
   /// Warnings about how the batch is written.
   package internal(set) var warnings: [String]
   /// The producer's metadata, copied into the manifests unchanged.

@@ -85,7 +85,25 @@ package struct BatchSessions: Sendable {
       release.take()?(sessions.readers.count == 1 ? sessions.readers[0].batch.session : nil)
       return
     }
-    throw UnknownBatch.explain(opened.source, name: opened.name, limits: limits)
+    let unknown = UnknownBatch.explain(opened.source, name: opened.name, limits: limits)
+    guard options.takesFew, let few = Self.few(opened, limits: limits, advice: unknown.advice) else { throw unknown }
+    self = few
+    release.take()?(few.readers.count == 1 ? few.readers[0].batch.session : nil)
+  }
+
+  /// Reads a container of which few names have a form; nil if none has one.
+  ///
+  /// - Parameter advice: on the names that have none.
+  private static func few(_ opened: OpenedBatch, limits: Limits, advice: String) -> BatchSessions? {
+    let few: [any BatchFormat.Type] = [NamedTimesFormat.self, PlainFormat.self]
+    var source = opened.source
+    source.takesFew = true
+    for format in few {
+      guard var found = (try? BatchSessions(source, as: format, name: opened.name, limits: limits)) ?? nil else { continue }
+      for index in found.readers.indices { found.readers[index].batch.adviceOnNames = advice }
+      return found
+    }
+    return nil
   }
 
   /// Reads a container as the first format that recognises it; nil if none does.

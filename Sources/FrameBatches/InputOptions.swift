@@ -16,6 +16,9 @@ package struct InputOptions: Sendable, Equatable {
   package var assumedStartMs: Int64?
   /// The zone of local times in names; nil if the user states none. No zone is guessed.
   package var timeZone: ZoneRules?
+  /// Whether a form may take a batch of which it reads few names. Then the reader refuses a batch that loses most of its pictures, and a
+  /// user may accept it.
+  package var takesFew = false
   /// The file that the call writes, without links. It is no picture of its own film.
   package var target: String?
 

@@ -143,6 +143,7 @@ public final class BatchEncoder: Sendable {
     let opening = options.profile?.start(.open)
     var input = options.input
     input.session = session ?? input.session
+    input.takesFew = true
     let batch = try BatchSessions(
       reading: path, named: name, files: files, options: input, limits: options.limits, unpacker: options.decoders,
       cancellation: recordingActivity(cancellation))

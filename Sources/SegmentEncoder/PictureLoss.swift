@@ -28,7 +28,8 @@ enum PictureLoss {
   private static func advice(on frame: RefusedFrame, _ batch: Batch) -> String {
     switch frame.kind {
     case .undecoded(let refusal): refusal.remedy?.text ?? "check that the recorder writes whole images"
-    case .otherName: "describe the names with --name-time, or list the frames and their times in a batch.json"
+    case .otherName:
+      batch.adviceOnNames ?? "describe the names with --name-time, or list the frames and their times in a batch.json"
     case .inFolder: "give each folder as a batch of its own"
     case .sameInstant: "give each picture a time of its own, for example in a batch.json"
     case .early: "send later pictures too, or name another session if these are of another recorder"

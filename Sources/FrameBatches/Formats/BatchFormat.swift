@@ -60,6 +60,14 @@ package struct BatchSource {
   /// Whether a `batch.json` lists the frames, also those in folders.
   var isDescribed = false
 
+  /// Whether a form takes the batch although it reads few of its names.
+  var takesFew = false
+
+  /// Whether a form that reads `count` of the names reads enough of the batch.
+  func isRead(by count: Int, of names: [String]) -> Bool {
+    takesFew ? count > 0 : PictureNames.areMostly(count, of: names)
+  }
+
   /// The folder of the pictures as a word of a command.
   var folderWord: String { (path ?? name).shellWord }
 

@@ -17,18 +17,18 @@ package enum NamedTimesFormat: BatchFormat {
     if !source.isDescribed, !top.isEmpty {
       // Most batches.
       if top.allSatisfy(PlainFormat.isUnixMilliseconds) { return nil }
-      if let naming = naming(of: top, in: source.name) { return try drafts(of: top, naming, source) }
+      if let naming = naming(of: top, in: source) { return try drafts(of: top, naming, source) }
       if PictureNames.areMostly(top.count { PlainFormat.instant(ofName: $0) != nil }, of: top) { return nil }
     }
-    return try naming(of: all, in: source.name).map { try drafts(of: all, $0, source) }
+    return try naming(of: all, in: source).map { try drafts(of: all, $0, source) }
   }
 
   /// Returns the naming that reads the most names; nil if it reads less than half of the pictures, or not more than the plain form.
-  private static func naming(of names: [String], in batch: String) -> Naming? {
+  private static func naming(of names: [String], in source: BatchSource) -> Naming? {
     let shapes = NameShapes(of: names)
-    let counts = Naming.known.map { naming in shapes.count { naming.match($0, in: batch) != nil } }
+    let counts = Naming.known.map { naming in shapes.count { naming.match($0, in: source.name) != nil } }
     guard let most = counts.max(), most > names.count(where: PlainFormat.isUnixMilliseconds),
-      PictureNames.areMostly(most, of: names), let index = counts.firstIndex(of: most)
+      source.isRead(by: most, of: names), let index = counts.firstIndex(of: most)
     else { return nil }
     return Naming.known[index]
   }

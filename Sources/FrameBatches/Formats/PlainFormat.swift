@@ -6,7 +6,7 @@ package enum PlainFormat: BatchFormat {
 
   package static func read(_ source: BatchSource, limits: Limits) throws -> [BatchDraft]? {
     let draft = draft(of: source.contents.topNames)
-    return PictureNames.areMostly(draft.frames.count, of: source.contents.topNames) ? [draft] : nil
+    return source.isRead(by: draft.frames.count, of: source.contents.topNames) ? [draft] : nil
   }
 
   package static func draft(of names: [String]) -> BatchDraft {

@@ -41,6 +41,14 @@ import Testing
   /// - Returns: the cause in quarantine; nil if the worker published the batch.
   private func drain() throws -> String? { try drainAll()["attack"] }
 
+  /// Runs a worker on an attack of which one frame is good: the batch is kept, because most of it is lost. Then accepts it.
+  private func drainAccepted() throws {
+    #expect(try drain()?.contains("pictures would not be shown") == true)
+    let retry = try EncoderWorker.run("quarantine", "retry", "--spool", spool.path, "--accept", "attack")
+    #expect(retry.status == 0, "\(retry.errors)")
+    #expect(try drain() == nil)
+  }
+
   /// The refused frames in the manifest.
   private func refused(_ session: String) throws -> Set<String> {
     Set(try PublishedSession(spool.output + "/" + session).manifests[0].refused.map(\.reason))
@@ -74,7 +82,7 @@ import Testing
 
   @Test func tarOfPathsLinksAndDevicesYieldsItsOneFrame() throws {
     try attack("tar-of-everything")
-    #expect(try drain() == nil)
+    try drainAccepted()
     #expect(
       try refused("attack") == [
         "a name with ..", "an absolute name", "a link", "not a regular file",
@@ -84,7 +92,7 @@ import Testing
 
   @Test func zipOfPathsLinksAndDevicesYieldsItsOneFrame() throws {
     try attack("zip-of-everything")
-    #expect(try drain() == nil)
+    try drainAccepted()
     #expect(
       try refused("attack") == [
         "a name with ..", "an absolute name", "a link", "not a regular file",
@@ -104,7 +112,7 @@ import Testing
 
   @Test func directoryOfLinksFIFOsAndSocketsYieldsItsOneFrame() throws {
     try attack("directory-of-everything")
-    #expect(try drain() == nil)
+    try drainAccepted()
     #expect(try refused("attack") == ["a symbolic link", "not a regular file"])
   }
 

@@ -119,7 +119,8 @@ import Testing
       let session = sessions[0]
       #expect(timeline.startMs == session.index.startMs && timeline.frames == session.index.frames)
       #expect(timeline.segments.flatMap(\.frames).map(\.timeMs) == session.manifests.flatMap(\.frames).map(\.timeMs))
-      #expect(timeline.segments.flatMap(\.refused).count == (fixture == "corrupt-frames" ? 3 : 0))
+      // A third one, the last, is left for the next run.
+      #expect(timeline.segments.flatMap(\.refused).count == (fixture == "corrupt-frames" ? 2 : 0))
       #expect(timeline.problems.isEmpty)
       let hls = scratch.path("hls-" + fixture)
       #expect(try EncoderWorker.run("stitch", session.path, "--to", hls, "--format", "hls").status == 0)
