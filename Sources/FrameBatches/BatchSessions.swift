@@ -99,7 +99,9 @@ package struct BatchSessions: Sendable {
     var source = opened.source
     source.takesFew = true
     for format in few {
-      guard var found = (try? BatchSessions(source, as: format, name: opened.name, limits: limits)) ?? nil else { continue }
+      guard var found = (try? BatchSessions(source, as: format, name: opened.name, limits: limits)) ?? nil else {
+        continue
+      }
       for index in found.readers.indices { found.readers[index].batch.adviceOnNames = advice }
       return found
     }

@@ -121,7 +121,9 @@ enum UnknownBatch {
   private static func fault(of names: NameAdvice, example name: String) -> (cause: String, advice: String) {
     let times = names.hasModificationTimes ? "use the times of the files with --times mtime" : nil
     let remedy =
-      names.remedy ?? [names.numbering ?? times, NameAdvice.renaming].compactMap { $0 }.joined(separator: "; else ")
+      names.remedy
+      ?? [(names.haveDates ? times : nil) ?? names.numbering ?? times, NameAdvice.renaming].compactMap { $0 }.joined(
+        separator: "; else ")
     let hasNumber = lastComponent(of: name).contains { $0.isASCII && $0.isNumber }
     let cause =
       names.haveDates

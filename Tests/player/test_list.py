@@ -139,7 +139,7 @@ class Faults(PageTest):
         self.browser.open(self.serving.url + "/#group=none")
         tags = """[...document.querySelectorAll('.session')].filter(row => row.querySelector('h3').textContent === arguments[0])
             .flatMap(row => [...row.querySelectorAll('.refused, .bad')].map(tag => tag.textContent)).join()"""
-        self.browser.wait(f"{tags} === '3 refused frames'", "corrupt-frames")
+        self.browser.wait(f"{tags} === '2 refused frames'", "corrupt-frames")
         self.browser.wait(f"{tags} === 'damaged'", "torn")
         self.assertEqual(self.browser.run(f"return {tags}", "exact-1fps"), "")
 

@@ -175,7 +175,8 @@ import Testing
 
   @Test func refusedFramesAreCounted() throws {
     let sheet = try draw(try EncoderWorker.encode(Fixture("corrupt-frames"), into: scratch))
-    #expect(sheet.result.refused == 3)
+    // A third one, the last, is left for the next run.
+    #expect(sheet.result.refused == 2)
     #expect(sheet.result.damaged.isEmpty)
   }
 

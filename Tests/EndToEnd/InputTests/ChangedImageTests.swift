@@ -41,7 +41,8 @@ import Testing
     for image in try images() {
       for _ in 0..<15 { try add(Self.changed(image, &random)) }
     }
-    let result = try EncoderWorker.run("encode", scratch.path("batch"), "--output", scratch.path("output"))
+    let result = try EncoderWorker.run(
+      "encode", scratch.path("batch"), "--output", scratch.path("output"), "--accept")
     try #require(result.status == 0, "\(result.errors)")
     let session = try PublishedSession(scratch.path("output/batch"))
     let refused = session.manifests.flatMap(\.refused)

@@ -173,7 +173,8 @@ import Testing
     try #require(try encode([folder.path], to: "out", limit: 8).status == 0)
     _ = try film(of: session("out"))
     let made = try Tool.run(
-      EncoderWorker.path, ["film", folder.path, "--to", scratch.path("made.mp4"), "--limit", "frames=8"])
+      EncoderWorker.path,
+      ["film", folder.path, "--to", scratch.path("made.mp4"), "--limit", "frames=8", "--segment", "5"])
     #expect(made.status == 0 && made.errors.contains("33 pictures in 5 batches: 5 published"), "\(made.errors)")
     let films = try ["film.mp4", "made.mp4"].map { try Data(contentsOf: URL(fileURLWithPath: scratch.path($0))) }
     #expect(films[0] == films[1])

@@ -42,7 +42,8 @@ import Testing
     let refused = session.manifests.flatMap {
       $0.refused.map { Inspected.Refused(source: $0.source, reason: $0.reason) }
     }
-    #expect(Set(found.refused) == Set(refused))
+    // A broken last picture of a folder is in no manifest.
+    #expect(Set(found.refused.filter { !$0.reason.hasSuffix("left for the next run") }) == Set(refused))
   }
 
   @Test func inspectPrintsATable() throws {
