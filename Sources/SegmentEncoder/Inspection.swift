@@ -61,8 +61,10 @@ package struct InspectedBatch {
   package static func sessions(
     of path: String, files: [String] = [], _ options: BatchEncoder.Options, _ parts: PartLimits? = nil
   ) throws -> (found: [InspectedBatch], refused: [RefusedSession]) {
+    var input = options.input
+    input.takesFew = true
     let batch = try BatchSessions(
-      reading: path, files: files, options: options.input, limits: options.limits, unpacker: options.decoders)
+      reading: path, files: files, options: input, limits: options.limits, unpacker: options.decoders)
     let batches = try parts.map(batch.parts) ?? [batch]
     var refused = batches.flatMap(\.refused)
     var found: [InspectedBatch] = []
