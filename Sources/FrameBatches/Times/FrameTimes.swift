@@ -9,7 +9,7 @@ package enum FrameTimes: Sendable, Equatable {
   /// The capture times that cameras write into the files.
   case exif
   /// A list. The first picture of a list of durations is captured at `startMs`.
-  case list(TimeList, startMs: Int64?)
+  indirect case list(TimeList, startMs: Int64?)
   /// The counter in the names: the one of the pattern, else the one that ``NameCounter`` finds. The frame with the lowest number is
   /// captured at `startMs`, in unix milliseconds.
   case numbers(startMs: Int64, CaptureRate, NamePattern?)
