@@ -38,7 +38,8 @@ package final class FolderWatch {
     package let count: Int
   }
 
-  private static let files = UInt32(IN_MOVED_TO | IN_MOVED_FROM | IN_CLOSE_WRITE)
+  /// Writes are events only to keep two closes apart: the system joins equal events that follow each other.
+  private static let files = UInt32(IN_MOVED_TO | IN_MOVED_FROM | IN_CLOSE_WRITE | IN_MODIFY)
   /// The folder itself, and new folders in it.
   private static let folders = UInt32(IN_CREATE | IN_DELETE_SELF | IN_MOVE_SELF)
   /// Milliseconds for which further events are awaited: those of many folders come one by one.
@@ -116,16 +117,20 @@ package final class FolderWatch {
 
   /// Waits for events, or for ``wake``.
   package func wait(ms: Int) -> FolderChanges {
-    var polled = [wakeup, events].map { pollfd(fd: $0, events: Int16(POLLIN), revents: 0) }
-    poll(&polled, 2, Int32(clamping: max(0, ms)))
-    var count: eventfd_t = 0
-    if polled[0].revents != 0 { eventfd_read(wakeup, &count) }
-    guard events >= 0, polled[1].revents != 0 else { return take() }
-    usleep(1_000 * Self.gatherMs)
-    var buffer = [UInt8](repeating: 0, count: 1 << 16)
-    while case let count = read(events, &buffer, buffer.count), count > 0 {
-      FolderEvent.all(in: buffer[..<count]).forEach(add)
-    }
+    let untilMs = MonotonicClock.milliseconds() + min(max(0, ms), 3_600_000)
+    repeat {
+      var polled = [wakeup, events].map { pollfd(fd: $0, events: Int16(POLLIN), revents: 0) }
+      poll(&polled, 2, Int32(clamping: max(0, untilMs - MonotonicClock.milliseconds())))
+      var count: eventfd_t = 0
+      if polled[0].revents != 0 { eventfd_read(wakeup, &count) }
+      guard events >= 0, polled[1].revents != 0 else { break }
+      usleep(1_000 * Self.gatherMs)
+      var buffer = [UInt8](repeating: 0, count: 1 << 16)
+      while case let count = read(events, &buffer, buffer.count), count > 0 {
+        FolderEvent.all(in: buffer[..<count]).forEach(add)
+      }
+      if polled[0].revents != 0 { break }
+    } while changes.isEmpty && MonotonicClock.milliseconds() < untilMs
     return take()
   }
 
