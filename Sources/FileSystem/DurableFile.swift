@@ -177,5 +177,10 @@ package enum DurableFile {
 
 /// Returns the last component of a path.
 package func lastComponent(of path: String) -> String {
-  path.split(separator: "/").last.map(String.init) ?? path
+  let bytes = path.utf8
+  guard let slash = bytes.lastIndex(of: UInt8(ascii: "/")) else { return path }
+  let start = bytes.index(after: slash)
+  if start < bytes.endIndex { return String(path[start...]) }
+  // Slashes at the end do not count.
+  return path.split(separator: "/").last.map(String.init) ?? path
 }
