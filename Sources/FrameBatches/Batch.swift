@@ -106,6 +106,8 @@ package struct Batch: Sendable {
   package let intervalMs: Int64
   /// The end of the last frame's hold in unix milliseconds, later than the last capture.
   package internal(set) var endMs: Int64
+  /// Whether the end is a guess: a later picture of the session may follow at any instant after the last one.
+  package var isEndOpen = false
   package let capture: Capture
   /// Whether the batch states its capture mode itself.
   package let statesCapture: Bool
@@ -130,7 +132,7 @@ package struct Batch: Sendable {
   /// The pages that it shows, in the order of their times. They change neither the bytes nor the digest of the batch.
   package internal(set) var pages: [PageView] = []
   /// The step of the producer's trace. It changes neither the bytes nor the digest of the batch.
-  package internal(set) var traceParent: TraceParent?
+  package var traceParent: TraceParent?
   /// The folder of loose pictures that the batch is a part of, or all of; nil for a batch that cannot grow.
   package internal(set) var folder: GrowingFolder?
 

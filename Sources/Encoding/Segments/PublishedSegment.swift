@@ -55,6 +55,8 @@ package struct PublishedSegment: Sendable, Equatable {
   package let gapAfterMs: Int64
   /// Whether the session ends with the segment.
   package let isFinal: Bool
+  /// Whether its end is a guess, so that a later batch may cut its last picture short anywhere.
+  package private(set) var isEndOpen = false
   /// The encoder settings.
   package private(set) var encoder: JSONValue
 
@@ -122,7 +124,7 @@ extension PublishedSegment {
           changedBlocks: $0.changedBlocks)
       },
       intervalMs: batch.intervalMs, gapAfterMs: last.closingGapMs ?? 0, isFinal: batch.isFinal && part == parts,
-      encoder: encoder)
+      isEndOpen: batch.isEndOpen && part == parts, encoder: encoder)
   }
 
   /// Reads a manifest.
@@ -164,6 +166,7 @@ extension PublishedSegment {
     intervalMs = Int64(try count("intervalMs"))
     gapAfterMs = Int64(try count("gapAfterMs"))
     isFinal = try json.required("final", .bool)
+    isEndOpen = json.object?["endIsOpen"]?.bool ?? false
     encoder = json.object?["encoder"] ?? .null
     guard file == SegmentName.video(startMs), (1...MediaTime.maximumSampleMs).contains(endMs - startMs),
       !frames.isEmpty, part <= parts

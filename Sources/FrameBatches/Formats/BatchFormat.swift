@@ -11,6 +11,8 @@ package struct BatchDraft {
   package var intervalMs: Int64?
   /// The end of the last frame's hold in unix milliseconds; nil if the recorder does not state it.
   package var endMs: Int64?
+  /// See ``Batch/isEndOpen``.
+  package var isEndOpen = false
   /// The capture mode; nil if the recorder does not state it.
   package var capture: Batch.Capture?
   /// The capture mode of this kind of recorder. ``capture`` and ``InputOptions/capture`` override it.

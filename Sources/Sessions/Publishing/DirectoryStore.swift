@@ -236,17 +236,18 @@ extension PublishedSegment {
   }
 
   /// Whether two overlapping segments are the end of one batch and the beginning of the next, less than half an
-  /// interval apart, so that cutting the earlier one's last picture short closes the seam.
+  /// interval apart, so that cutting the earlier one's last picture short closes the seam. Where the end of the one is open, the next
+  /// may begin anywhere in its last picture's hold.
   func isSeam(with other: PublishedSegment) -> Bool {
     guard startMs != other.startMs else { return false }
     let (earlier, later) = startMs < other.startMs ? (self, other) : (other, self)
-    return earlier.part == earlier.parts && later.part == 1 && later.endMs > earlier.endMs
-      && earlier.leavesSeam(atMs: later.startMs)
+    return earlier.part == earlier.parts && earlier.leavesSeam(atMs: later.startMs)
+      && (earlier.isEndOpen || later.part == 1 && later.endMs > earlier.endMs)
   }
 
   /// Whether a later picture may cut the last one short at an instant.
   func leavesSeam(atMs startMs: Int64) -> Bool {
-    startMs > lastShownMs && 2 * (endMs - startMs) < intervalMs
+    startMs > lastShownMs && (isEndOpen || 2 * (endMs - startMs) < intervalMs)
   }
 }
 

@@ -75,6 +75,7 @@ package struct SegmentManifest {
   package var json: JSONValue {
     var further: [String: JSONValue] = [:]
     further["touches"] = staged.touches?.json
+    if segment.isEndOpen { further["endIsOpen"] = .bool(true) }
     further["timeZone"] = batch.timeZone.map(JSONValue.string)
     if !staged.pages.isEmpty {
       further[SegmentPages.key] = SegmentPages.json(staged.pages, in: segment.startMs..<segment.endMs)
