@@ -112,10 +112,12 @@ let package = Package(
       swiftSettings: strict
     ),
     .target(
-      name: "Collecting", dependencies: ["FileSystem", "JSON", "FrameBatches", "WorkQueues", "CLinux"],
+      name: "Batching", dependencies: ["FileSystem", "JSON", "FrameBatches", "WorkQueues"], swiftSettings: strict),
+    .target(
+      name: "Collecting", dependencies: ["FileSystem", "FrameBatches", "WorkQueues", "Batching", "CLinux"],
       swiftSettings: strict),
     .target(
-      name: "Deleting", dependencies: ["FileSystem", "JSON", "FrameBatches", "Sessions", "WorkQueues"],
+      name: "Deleting", dependencies: ["FileSystem", "JSON", "FrameBatches", "Sessions", "WorkQueues", "Batching"],
       swiftSettings: strict),
     .target(
       name: "Remote",
@@ -133,7 +135,7 @@ let package = Package(
     .target(
       name: "Ingesting",
       dependencies: [
-        "FileSystem", "JSON", "FrameBatches", "Encoding", "Sessions", "WorkQueues", "Collecting", "Serving", "CLinux",
+        "FileSystem", "JSON", "FrameBatches", "Encoding", "Sessions", "WorkQueues", "Batching", "Serving", "CLinux",
         .product(name: "Logging", package: "swift-log"),
       ],
       resources: [.embedInCode("Resources")],
@@ -141,7 +143,7 @@ let package = Package(
     .executableTarget(
       name: "encoder-worker",
       dependencies: layers + [
-        "SegmentEncoder", "Collecting", "Deleting", "Remote", "Serving", "Ingesting", "CLinux",
+        "SegmentEncoder", "Batching", "Collecting", "Deleting", "Remote", "Serving", "Ingesting", "CLinux",
         .product(name: "ArgumentParser", package: "swift-argument-parser"),
         .product(name: "Logging", package: "swift-log"),
         .product(name: "Tracing", package: "swift-distributed-tracing", condition: .when(traits: ["Observability"])),
@@ -188,7 +190,8 @@ let package = Package(
     tests(
       "SegmentEncoderTests",
       of: layers + ["SegmentEncoder", "BrokenStreams", .product(name: "Logging", package: "swift-log")]),
-    tests("CollectingTests", of: ["FileSystem", "JSON", "FrameBatches", "WorkQueues", "Collecting"]),
+    tests("BatchingTests", of: ["FileSystem", "JSON", "FrameBatches", "WorkQueues", "Batching"]),
+    tests("CollectingTests", of: ["FileSystem", "JSON", "FrameBatches", "WorkQueues", "Batching", "Collecting"]),
     tests(
       "DeletingTests",
       of: layers + ["SegmentEncoder", "Deleting", .product(name: "Logging", package: "swift-log")]),
@@ -201,7 +204,7 @@ let package = Package(
     tests(
       "IngestingTests",
       of: [
-        "FileSystem", "JSON", "FrameBatches", "Sessions", "WorkQueues", "Serving", "Ingesting",
+        "FileSystem", "JSON", "FrameBatches", "Sessions", "WorkQueues", "Batching", "Serving", "Ingesting",
         .product(name: "Logging", package: "swift-log"),
       ]),
     tests("EncoderWorkerTests", of: ["FileSystem", "Notifying", "SegmentEncoder", "Remote", "encoder-worker"]),

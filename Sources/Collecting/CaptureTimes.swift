@@ -1,16 +1,12 @@
+import Batching
 import FileSystem
 import FrameBatches
 
-/// A complete file with the time and the group that its name tells, or its time of modification.
+/// A picture, and the group that its name tells.
 struct CapturedFile: Equatable {
-  let file: FolderFile
-  /// The name of its copy beside the journal; nil if it has none.
-  var held: String?
-  /// In unix milliseconds.
-  var timeMs: Int64
+  var picture: LoosePicture
   /// The files of a group become one session after the other.
   let group: CaptureGroup
-  var capture: Batch.Capture
 }
 
 /// The files of a folder that belong to one screen, page or camera.
@@ -29,11 +25,6 @@ enum CaptureGroup: Hashable {
     }
   }
 
-  init(text: String) {
-    let name = String(text.dropFirst())
-    self = text.isEmpty ? .key(nil) : text.hasPrefix("=") ? .session(name) : .key(name)
-  }
-
   /// The name of a session of this group.
   ///
   /// - Parameter base: the session of a folder without groups.
@@ -42,25 +33,6 @@ enum CaptureGroup: Hashable {
     case .key(let key): key.map { "\(base).\($0)" } ?? base
     case .session(let name): name
     }
-  }
-}
-
-/// The files of a group in one session folder.
-struct CollectedGroup: Hashable {
-  let folder: SessionFolder
-  let group: CaptureGroup
-
-  init(_ folder: SessionFolder, _ group: CaptureGroup) { (self.folder, self.group) = (folder, group) }
-
-  /// The text that the journal has: before a slash the folder, if it is not the watched one.
-  var text: String { folder.isTop ? group.text : folder.path + "/" + group.text }
-
-  init(text: String) {
-    guard let slash = text.lastIndex(of: "/") else {
-      self.init(SessionFolder(of: ""), CaptureGroup(text: text))
-      return
-    }
-    self.init(SessionFolder(of: String(text[..<slash])), CaptureGroup(text: String(text[text.index(after: slash)...])))
   }
 }
 
@@ -93,14 +65,18 @@ struct CaptureTimes {
       ? .key(nil)
       : session.hasPrefix(Self.placeholder + ".")
         ? .key(String(session.dropFirst(Self.placeholder.count + 1))) : .session(session)
-    return CapturedFile(file: file, timeMs: batch.frames[0].timeMs, group: group, capture: batch.capture)
+    return CapturedFile(
+      picture: LoosePicture(file, timeMs: batch.frames[0].timeMs, capture: batch.capture), group: group)
   }
 
   /// Returns a version of a file, of which a copy was made because its time of modification is its capture time.
-  func version(_ file: FolderFile) -> CapturedFile {
+  ///
+  /// - Parameter copy: its name.
+  func version(_ file: FolderFile, held copy: String? = nil) -> CapturedFile {
     CapturedFile(
-      file: file, timeMs: file.stamp.modified.flooredDivision(by: 1_000_000), group: .key(nil),
-      capture: options.capture ?? .onChange)
+      picture: LoosePicture(
+        file, held: copy, timeMs: file.stamp.modified.flooredDivision(by: 1_000_000),
+        capture: options.capture ?? .onChange), group: .key(nil))
   }
 
   /// Does the same for the most frequent files, without reading a batch: its cost would be that of all other work.
@@ -109,12 +85,11 @@ struct CaptureTimes {
     if options.times == nil {
       let name = lastComponent(of: file.name)
       guard PlainFormat.isUnixMilliseconds(name), let instant = PlainFormat.instant(ofName: name) else { return nil }
-      captured.timeMs = instant
-      captured.capture = options.capture ?? .interval
+      captured.picture = LoosePicture(file, timeMs: instant, capture: options.capture ?? .interval)
     } else if !areOfVersions {
       return nil
     }
-    return limits.instants.contains(captured.timeMs) ? captured : nil
+    return limits.instants.contains(captured.picture.timeMs) ? captured : nil
   }
 
   /// Reads the times of files that go into one batch: those that tell no more than the second are spread over it.
@@ -122,7 +97,7 @@ struct CaptureTimes {
   /// - Parameters:
   ///   - files: by capture.
   ///   - nextMs: the next capture; nil if it is not known.
-  func refined(_ files: [CapturedFile], before nextMs: Int64?) -> [CapturedFile] {
+  func refined(_ files: [LoosePicture], before nextMs: Int64?) -> [LoosePicture] {
     guard zip(files, files.dropFirst()).contains(where: { $0.timeMs == $1.timeMs }) else {
       return files
     }
@@ -131,7 +106,7 @@ struct CaptureTimes {
     return refined.sorted { ($0.timeMs, $0.file.name) < ($1.timeMs, $1.file.name) }
   }
 
-  private func spreadVersions(_ files: [CapturedFile], before nextMs: Int64?) -> [CapturedFile] {
+  private func spreadVersions(_ files: [LoosePicture], before nextMs: Int64?) -> [LoosePicture] {
     let ordered = files.sorted { one, other in
       let (time, otherTime) = (one.file.stamp.modified, other.file.stamp.modified)
       return time == otherTime ? ModifiedTimes.isBefore(one.file.name, other.file.name) : time < otherTime
@@ -145,7 +120,7 @@ struct CaptureTimes {
   }
 
   /// - Parameter files: of one folder.
-  private func spread(_ files: [CapturedFile]) -> [CapturedFile] {
+  private func spread(_ files: [LoosePicture]) -> [LoosePicture] {
     guard let readers = try? sessions(files.map(\.file.name)).readers, readers.count == 1,
       readers[0].batch.frames.count == files.count
     else { return files }

@@ -21,11 +21,16 @@ package struct CollectTotals: Sendable {
 extension CollectTotals {
   /// The totals in a sentence.
   ///
-  /// - Parameter place: where the batches are.
-  package func description(in place: String) -> String {
+  /// - Parameters:
+  ///   - place: where the batches are.
+  ///   - waiting: pictures that no batch has.
+  package func description(in place: String, waiting: Int = 0) -> String {
     var parts = [
       "handed over \(count(pictures, "picture")) of \(count(sessions.count, "session")) in \(place)"
     ]
+    if waiting > 0 {
+      parts.append("\(count(waiting, "picture")) left for the next run: how long the newest one stays is not known yet")
+    }
     if lost > 0 { parts.append("\(lost) lost: replaced or removed before they could be read") }
     if older > 0 { parts.append("\(older) older than --since left") }
     if left > 0 { parts.append("\(count(left, "other file")) left, for the reasons in the log") }

@@ -2,9 +2,17 @@
 // session of its folder, asks each session for the batches that are due, and publishes them together. An error of the disk ends a
 // step and loses nothing: call `step` again.
 
+import Batching
 import FileSystem
 import FrameBatches
+import Glibc
 import WorkQueues
+
+/// Another collector watches the folder.
+package struct FolderInUse: Error, CustomStringConvertible {
+  let folder: String
+  package var description: String { "\(folder): another collect watches it; stop that one first" }
+}
 
 package final class Collector {
   /// The news of a step.
@@ -29,8 +37,8 @@ package final class Collector {
   private static let graceMs = 4_000
   /// Milliseconds between publications for so many sessions that they share the syncs.
   private static let shareMs = 1_000
-  /// Frames that are published together.
-  private static let frames = 2_000
+  /// Milliseconds between looks for sessions that are to end.
+  private static let askMs = 2_000
   /// New files that are copied at once. More are no versions of a few names: their batches copy them.
   private static let versions = 1_000
   /// Folders with nothing that can be taken that are reported one by one.
@@ -41,9 +49,16 @@ package final class Collector {
   private let folder: String
   /// The spool's path without links.
   private let spool: String
+  /// The directory of the batcher.
+  private let home: String
+  /// Held until the end.
+  private let lock: OutputFile
   private let clock: () -> Int
   private let report: (Event) -> Void
-  private let publisher: CollectPublisher
+  private let batcher: Batcher
+  private let closing: SessionClosing
+  private let closingHome: String
+  private let source: SourceFolders
   private let times: CaptureTimes
   private let tree: FolderTree
   private let sessions: SessionTable
@@ -54,8 +69,8 @@ package final class Collector {
   private var hasLooked = false
   /// The monotonic time when folders are asked for their first minute again.
   private var silenceAtMs = 0
-  /// Whether this run has begun a batch.
-  private var hasPublished = false
+  /// Streams whose files could not be read.
+  private var troubled: Set<String> = []
   package private(set) var totals = CollectTotals()
 
   /// - Parameters:
@@ -71,29 +86,36 @@ package final class Collector {
   ) throws {
     (self.rules, self.limits, self.folder, self.clock, self.report) = (rules, limits, folder, clock, report)
     self.spool = DurableFile.resolved(spool.path)
-    publisher = try CollectPublisher(folder, spool, keepsSources: rules.keepsSources, limits: limits)
-    times = CaptureTimes(folder, options: options, limits: limits)
-    let nowMs = clock()
-    let held = publisher.held.all
-    tree = FolderTree(
-      folder, rules, excluding: self.spool, held: held.map(\.file), limits: limits,
-      watch: watch, nowMs: nowMs)
-    sessions = SessionTable(rules, limits: limits)
-    publishAtMs = nowMs
-    for (file, copy) in held {
-      var captured = times.version(file)
-      captured.held = copy
-      try give(captured, nowMs)
+    home = spool.collectors + "/" + String(SHA256.hex(of: Array(folder.utf8)).prefix(16))
+    try DurableFile.makeDirectories(home)
+    do throws(DiskError) {
+      lock = try OutputFile(restarting: home + "/lock")
+    } catch {
+      throw error.code == EWOULDBLOCK ? FolderInUse(folder: folder) : error
     }
+    times = CaptureTimes(folder, options: options, limits: limits)
+    source = SourceFolders(folder, keepsSources: rules.keepsSources, times, limits: limits)
+    batcher = try Batcher(
+      home, into: spool, from: source, rules.ofBatches(limits, options), timeZone: options.timeZone?.description,
+      limits: limits, clock: clock)
+    let nowMs = clock()
+    let held = batcher.held.versions
+    tree = FolderTree(
+      folder, rules, excluding: self.spool, held: held.map(\.picture.file), limits: limits,
+      watch: watch, nowMs: nowMs)
+    sessions = SessionTable(rules)
+    (closing, closingHome) = (SessionClosing(spool, limits: limits), SessionClosing.home(ofCollector: home))
+    publishAtMs = nowMs
+    for version in held { try give(times.version(version.picture.file, held: version.picture.held)) }
   }
 
-  /// Frames that no batch has yet.
-  package var waiting: Int { sessions.all.reduce(0) { $0 + $1.waiting } }
+  /// Pictures that no batch has yet.
+  package var waiting: Int { batcher.waiting }
 
   /// Milliseconds until ``step(_:shouldContinue:)`` has something to do.
   package var waitMs: Int {
-    let dueMs = max(sessions.all.compactMap(\.dueMs).min() ?? .max, publishAtMs)
-    return max(10, min(tree.scanAtMs, dueMs) - clock())
+    let dueMs = max(batcher.dueMs ?? .max, publishAtMs)
+    return min(max(10, min(tree.scanAtMs, dueMs) - clock()), Self.askMs)
   }
 
   /// Publishes what is due.
@@ -102,23 +124,32 @@ package final class Collector {
   ///   - changes: the events since the last step.
   ///   - shouldContinue: asked between files and between batches.
   package func step(_ changes: FolderChanges = FolderChanges(), shouldContinue: () -> Bool = { true }) throws {
-    try finish()
-    try publisher.compactIfLarge()
-    try look(changes, isWhole: false, shouldContinue)
-    try publish(isStopping: false, shouldContinue)
+    source.beginStep()
+    try batcher.compactIfLarge()
+    var ending: [SessionID] = []
+    try closing.perform(in: closingHome) { session in
+      ending.append(session)
+      return false
+    }
+    try look(changes, isWhole: !ending.isEmpty, shouldContinue)
+    try publish(.due, shouldContinue)
+    guard !ending.isEmpty else { return }
+    try closing.perform(in: closingHome) { session in
+      try ending.contains(session) && publish(.session(session.description), shouldContinue)
+    }
   }
 
-  /// Publishes all complete files, as far as there is time; the sessions go on in the next run.
+  /// Publishes all complete files but the newest of each session, as far as there is time; the sessions go on in the next run.
   package func stop() throws {
     let deadlineMs = clock() + Self.graceMs
-    try finish()
+    source.beginStep()
     try look(FolderChanges(), isWhole: true) { clock() < deadlineMs }
-    try publish(isStopping: true) { clock() < deadlineMs }
+    try publish(.known) { clock() < deadlineMs }
   }
 
   private func look(_ changes: FolderChanges, isWhole: Bool, _ shouldContinue: () -> Bool) throws {
     let nowMs = clock()
-    try tree.look(changes, isWhole: isWhole, nowMs: nowMs, isTaken: publisher.isTaken) { scan, files in
+    try tree.look(changes, isWhole: isWhole, nowMs: nowMs, isTaken: batcher.isTaken) { scan, files in
       found += files
       take(scan.takeNews(), of: scan)
     }
@@ -143,8 +174,8 @@ package final class Collector {
       report(.left(file))
     }
     guard times.areOfVersions else { return }
-    news.rewritten.forEach(publisher.noteRewriting)
-    news.goneNames.forEach(publisher.forgetRewriting)
+    news.rewritten.forEach(source.noteRewriting)
+    news.goneNames.forEach(source.forgetRewriting)
     for (name, count) in news.lost { noteLost(name, count) }
   }
 
@@ -158,18 +189,18 @@ package final class Collector {
     let scan = tree[FolderTree.folder(of: file)]
     do {
       var captured = try times.captured(file)
-      if let sinceMs = rules.sinceMs, captured.timeMs < sinceMs {
+      if let sinceMs = rules.sinceMs, captured.picture.timeMs < sinceMs {
         totals.older += 1
         scan?.tally.older += 1
         return
       }
-      if times.areOfVersions, publisher.hasOtherVersion(of: file) { publisher.noteRewriting(of: file.name) }
+      if times.areOfVersions, batcher.hasOtherVersion(of: file) { source.noteRewriting(of: file.name) }
       if times.areOfVersions, holds {
-        guard let copy = try copy(of: file, nowMs) else { return }
-        captured.held = copy.isEmpty ? nil : copy
+        guard let copy = try copy(of: captured, nowMs) else { return }
+        captured.picture.held = copy.isEmpty ? nil : copy
       }
-      if try give(captured, nowMs) { scan?.tally.taken += 1 } else { totals.left += 1 }
-    } catch let failure as DiskError where failure.path.hasPrefix(publisher.home) {
+      if try give(captured) { scan?.tally.taken += 1 } else { totals.left += 1 }
+    } catch let failure as DiskError where failure.path.hasPrefix(home) {
       throw failure
     } catch {
       let bad = error as? BadBatch
@@ -184,85 +215,92 @@ package final class Collector {
   /// Copies a version before the next one replaces it.
   ///
   /// - Returns: the copy's name; empty for a file that its batch has to copy; nil for a version that is replaced.
-  private func copy(of file: FolderFile, _ nowMs: Int) throws -> String? {
-    var sources = SourceFolders(folder)
+  private func copy(of captured: CapturedFile, _ nowMs: Int) throws -> String? {
+    let file = captured.picture.file
     let name = lastComponent(of: file.name)
     // A folder that is gone, or cannot be read: its batch tells.
-    guard let directory = try? sources.directory(of: file) else { return "" }
-    if let copy = try publisher.held.hold(file, named: name, in: directory) { return copy }
+    guard let directory = try? source.directory(of: file) else { return "" }
+    let place = place(of: captured, in: sessions.folder(of: FolderTree.folder(of: file)))
+    let copy = try batcher.held.hold(
+      captured.picture, named: name, in: directory, for: place.stream,
+      session: batcher.session(of: place.stream, place.names, at: captured.picture.timeMs))
+    if let copy { return copy }
     if directory.sourceStamp(of: name) == file.stamp { return "" }
     tree.forget(file, nowMs: nowMs)
     return nil
   }
 
+  private func place(of captured: CapturedFile, in folder: SessionFolder) -> (stream: String, names: FolderSessionNames)
+  {
+    let names = FolderSessionNames(folder, captured.group, rules)
+    return (names.stream(of: folder), names)
+  }
+
   /// - Returns: whether the file's folder has a session.
   @discardableResult
-  private func give(_ captured: CapturedFile, _ nowMs: Int) throws -> Bool {
-    let (session, fault) = sessions.session(of: captured.file)
+  private func give(_ captured: CapturedFile) throws -> Bool {
+    let file = captured.picture.file
+    let (folder, fault) = sessions.session(of: file)
     if let fault {
-      tree[FolderTree.folder(of: captured.file)]?.tally.isReported = true
+      tree[FolderTree.folder(of: file)]?.tally.isReported = true
       report(.leftFolder(fault))
     }
-    guard let session else {
-      publisher.held.drop(captured.file)
+    guard let folder else {
+      batcher.held.drop(file)
       return false
     }
-    try session.add(captured, areOfVersions: times.areOfVersions || captured.held != nil, nowMs: nowMs) {
-      publisher.sessions[$0]
-    }
+    let place = place(of: captured, in: folder)
+    // Without versions, a file that was replaced before it was taken.
+    try batcher.add(
+      captured.picture, to: place.stream, place.names,
+      replacing: !times.areOfVersions && captured.picture.held == nil)
     return true
   }
 
-  private func publish(isStopping: Bool, _ shouldContinue: () -> Bool) throws {
+  /// - Returns: whether all batches were made.
+  @discardableResult
+  private func publish(_ cut: Batcher.Cut, _ shouldContinue: () -> Bool) throws -> Bool {
     let nowMs = clock()
-    guard isStopping || nowMs >= publishAtMs else { return }
-    // The watched folder's own session may end without a file.
-    let due = sessions.all.filter { isStopping || $0.folder.isTop || ($0.dueMs ?? .max) <= nowMs }
-    for session in due.sorted(by: { $0.folder.path < $1.folder.path }) {
-      while shouldContinue(), let plan = session.next(nowMs: clock(), isStopping: isStopping) {
-        guard try prepare(plan, session) else { break }
-        if publisher.begunFrames >= Self.frames { try finish() }
-      }
-    }
-    try finish()
-    if sessions.all.count > Directory.few { publishAtMs = nowMs + Self.shareMs }
+    if case .due = cut, nowMs < publishAtMs { return false }
+    // Before all files that are there are found, an earlier one may still come.
+    let unsettled = found.isEmpty ? Set(tree.unsettled.map(sessions.folder)) : nil
+    defer { for file in source.takeUnremovable() { report(.unremovable(file)) } }
+    let areAllMade = try batcher.cut(
+      cut,
+      isReady: { stream in
+        unsettled.map { !$0.contains(FolderSessionNames.folder(ofStream: stream)) } ?? false
+      },
+      shouldContinue: shouldContinue
+    ) { news in note(news, nowMs) }
+    if batcher.count > Directory.few { publishAtMs = nowMs + Self.shareMs }
+    return areAllMade
   }
 
-  /// - Returns: whether the plan's files could be read.
-  private func prepare(_ plan: BatchPlan, _ session: SessionCollector) throws -> Bool {
-    let draft: CollectDraft
-    do {
-      draft = try publisher.prepare(plan, times: times)
-    } catch let failure as DiskError where !session.folder.isTop && !failure.path.hasPrefix(publisher.home) {
-      // The next scan of its folder tells the fault.
-      session.postpone(untilMs: clock() + FolderScan.rescanMs)
-      return false
-    }
-    hasPublished = true
-    session.commit(plan, draft, nowMs: clock())
-    // The next scan finds them anew.
-    for file in draft.changed { tree.forget(file, nowMs: clock()) }
-    for file in draft.gone { noteLost(file.name, 1) }
-    for file in draft.left {
+  private func note(_ news: Batcher.News, _ nowMs: Int) {
+    switch news {
+    case .published(let batch, let session, let pictures, let isFinal, let isRecovered):
+      if isRecovered {
+        report(.recovered(batch: batch))
+      } else {
+        totals.pictures += pictures
+        totals.sessions.insert(session)
+        report(.published(batch: batch, session: session, frames: pictures, isFinal: isFinal))
+      }
+    case .trouble(let stream, let error):
+      guard troubled.insert(stream).inserted else { return }
+      let path = FolderSessionNames.folder(ofStream: stream).path
+      report(
+        .leftFolder(
+          LeftFile(
+            name: path.isEmpty ? folder : path, reason: "\(error); the other folders go on",
+            advice: "nothing is lost, it is tried again; check who may read the folder")))
+    // The next scan finds it anew.
+    case .changed(let file): tree.forget(file, nowMs: clock())
+    case .gone(let file): noteLost(file.name, 1)
+    case .left(let file):
       totals.left += 1
       report(.left(file))
     }
-    return true
-  }
-
-  private func finish() throws {
-    for record in try publisher.finish() {
-      if hasPublished {
-        totals.pictures += record.files.count
-        totals.sessions.insert(record.session.name)
-        report(
-          .published(
-            batch: record.batch, session: record.session.name, frames: record.files.count, isFinal: record.isFinal))
-      } else {
-        report(.recovered(batch: record.batch))
-      }
-    }
-    for file in publisher.takeUnremovable() { report(.unremovable(file)) }
   }
 
   /// Reports folders with nothing that can be taken, and once the folders that are not looked at.

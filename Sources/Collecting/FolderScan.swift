@@ -2,24 +2,10 @@
 // when two scans see it unchanged; and when its first and last bytes are those of a whole image. A file with another stamp is
 // another version, even if it has the same name.
 
+import Batching
 import FileSystem
 import FrameBatches
 import Glibc
-
-/// A file in the watched folder, as it was when it was complete.
-package struct FolderFile: Sendable, Hashable {
-  /// The path from the watched folder.
-  package let name: String
-  package let stamp: FileStamp
-}
-
-/// A file that the collector leaves where it is, with the reason.
-package struct LeftFile: Sendable, Equatable {
-  package let name: String
-  package let reason: String
-  /// The remedy; nil if there is none but to look at the file.
-  package var advice: String?
-}
 
 /// The files of a folder from scan to scan.
 final class FolderScan {
@@ -55,6 +41,8 @@ final class FolderScan {
   /// The folder's own stamp, and the monotonic times since when it has had it, and of the last whole scan.
   private var own: (stamp: FileStamp, sinceMs: Int)?
   private var wholeScanMs: Int?
+  /// Whether the files that were there at the first scan are found, but for those that are still written.
+  private(set) var isSettled = false
 
   /// Whether events tell of each change.
   var isWatched = false
@@ -150,6 +138,7 @@ final class FolderScan {
       changing.remove(name)
       if sight.versions.isRewritten { news.goneNames.append(full(name)) }
     }
+    isSettled = wholeScanMs != nil || !hasPending
     wholeScanMs = nowMs
     return found
   }
@@ -279,13 +268,5 @@ final class FolderScan {
     guard let stamp, sights[name]?.stamp != stamp else { return }
     sights[name] = Sight(stamp: stamp, sinceMs: nowMs, isReported: true)
     news.left.append(LeftFile(name: full(name), reason: reason, advice: "rename it"))
-  }
-}
-
-extension Directory {
-  /// Returns the stamp of an entry, of a link its own; nil if there is none.
-  func sourceStamp(of name: String) -> FileStamp? {
-    var status = stat()
-    return fstatat(descriptor, name, &status, AT_SYMLINK_NOFOLLOW) == 0 ? FileStamp(status) : nil
   }
 }

@@ -1,6 +1,7 @@
 // The folders that a collector looks at: the watched one, and with `--recursive` all below it. New folders are found, and folders
 // that vanish are let go. A folder below the watched one that cannot be read stops no other one.
 
+import Batching
 import FileSystem
 import FrameBatches
 import Glibc
@@ -48,6 +49,11 @@ final class FolderTree {
 
   /// The folders with a scan.
   var all: some Collection<FolderScan> { scans.values }
+
+  /// The folders of which files that are there are not found yet.
+  var unsettled: [String] {
+    scans.values.filter { !$0.isSettled && !faulty.contains($0.below) }.map(\.below)
+  }
 
   subscript(below: String) -> FolderScan? { scans[below] }
 

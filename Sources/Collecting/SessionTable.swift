@@ -1,11 +1,11 @@
+import Batching
 import FileSystem
 import FrameBatches
 
 /// The sessions of the folders that have pictures.
 final class SessionTable {
   private let rules: CollectRules
-  private let limits: Limits
-  private var sessions: [SessionFolder: SessionCollector] = [:]
+  private var sessions: Set<SessionFolder> = []
   /// The sessions' folders by their names, because two folders can have one name.
   private var owners: [String: SessionFolder] = [:]
   /// Folders that have no session.
@@ -13,25 +13,28 @@ final class SessionTable {
   /// The session folders of folders.
   private var folders: [String: SessionFolder] = [:]
 
-  init(_ rules: CollectRules, limits: Limits) { (self.rules, self.limits) = (rules, limits) }
+  init(_ rules: CollectRules) { self.rules = rules }
 
-  var all: some Collection<SessionCollector> { sessions.values }
-
-  /// Returns the session of a file's folder; the first time, instead of one that it cannot have, the fault.
-  func session(of file: FolderFile) -> (SessionCollector?, fault: LeftFile?) {
-    let below = FolderTree.folder(of: file)
-    let folder = folders[below] ?? SessionFolder(of: below)
+  /// Returns the session folder of a folder.
+  func folder(of below: String) -> SessionFolder {
+    if let folder = folders[below] { return folder }
     if folders.count > FolderTree.most { folders = [:] }
+    let folder = SessionFolder(of: below)
     folders[below] = folder
-    if let session = sessions[folder] { return (session, nil) }
+    return folder
+  }
+
+  /// Returns the session folder of a file that has a session; the first time, instead of one that it cannot have, the fault.
+  func session(of file: FolderFile) -> (SessionFolder?, fault: LeftFile?) {
+    let folder = folder(of: FolderTree.folder(of: file))
+    if sessions.contains(folder) { return (folder, nil) }
     guard !refused.contains(folder) else { return (nil, nil) }
     if let fault = fault(of: folder) {
       refused.insert(folder)
       return (nil, fault)
     }
-    let session = SessionCollector(folder, rules, limits: limits)
-    sessions[folder] = session
-    return (session, nil)
+    sessions.insert(folder)
+    return (folder, nil)
   }
 
   private func fault(of folder: SessionFolder) -> LeftFile? {

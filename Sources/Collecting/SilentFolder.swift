@@ -1,6 +1,7 @@
 // A folder of which nothing was taken for a minute: how many files are in it, why the first one is left, and the option that
 // helps. Each option is tried on the folder's own names first.
 
+import Batching
 import FileSystem
 import FrameBatches
 

@@ -4,9 +4,12 @@
 import FileSystem
 import FrameBatches
 import Sessions
+import Synchronization
 import WorkQueues
 
-package struct BatchForwarder: Sendable {
+package final class BatchForwarder: Sendable {
+  /// Held while batches are forwarded: by the thread that does it at intervals, or by a request for an end.
+  private let lock = Mutex(())
   private let spool: Spool
   private let batches: ObjectBatchRepository
   private let names: any NameQueue
@@ -18,7 +21,9 @@ package struct BatchForwarder: Sendable {
   }
 
   /// Forwards all batches that are there.
-  package func run() throws {
+  package func run() throws { try lock.withLock { _ in try forward() } }
+
+  private func forward() throws {
     for entry in try spool.waiting() where entry.kind == .directory {
       let path = spool.incoming + "/" + entry.name
       let files = try Directory(opening: path, followingLinks: false).entries().filter { $0.kind == .file }

@@ -1,6 +1,6 @@
 // POST /v1/sessions/ID/frames?t=<unix ms>: one picture; and POST /v1/sessions/ID/end.
 
-import Collecting
+import Batching
 import FileSystem
 import FrameBatches
 import Glibc
@@ -13,6 +13,8 @@ struct FrameRoute: Sendable {
   let context: IngestContext
   /// nil if pictures cannot be kept.
   let pictures: PictureIntake?
+  /// Brings the batches of pictures to their queue; nil if they are in it.
+  let forward: (@Sendable () throws -> Void)?
   /// Ends a session once all its batches are finished.
   let endSession: @Sendable (SessionID) throws -> Void
 
@@ -60,6 +62,7 @@ struct FrameRoute: Sendable {
   func end(_ session: SessionID, _ request: HTTPRequest, _ producer: Producer?) throws -> HTTPResponse {
     if let refusal = context.gate.stopRefusal { throw refusal }
     try pictures?.close(session)
+    try forward?()
     try endSession(session)
     let response = HTTPResponse.json(["session": .string(session.description), "ended": .bool(true)], status: 202)
     context.record(response, to: request.path, of: producer)

@@ -16,14 +16,16 @@ package struct IngestRoutes: Sendable {
   /// - Parameters:
   ///   - pictures: nil if pictures cannot be kept.
   ///   - hook: the store that sends notifications; nil if there is none.
+  ///   - forward: brings the batches of pictures to their queue; nil if they are in it.
   ///   - endSession: ends a session once all its batches are finished.
   ///   - trouble: the reason why the worker starts no batch; nil if it does.
   package init(
     _ context: IngestContext, pictures: PictureIntake?, hook: StoreHook? = nil, tokens: IngestTokens?, version: String,
-    endSession: @escaping @Sendable (SessionID) throws -> Void, trouble: @escaping @Sendable () -> String?
+    forward: (@Sendable () throws -> Void)? = nil, endSession: @escaping @Sendable (SessionID) throws -> Void,
+    trouble: @escaping @Sendable () -> String?
   ) {
     self.context = context
-    frames = FrameRoute(context: context, pictures: pictures, endSession: endSession)
+    frames = FrameRoute(context: context, pictures: pictures, forward: forward, endSession: endSession)
     hooks = HookRoute(context: context, hook: hook)
     self.tokens = tokens
     self.version = version

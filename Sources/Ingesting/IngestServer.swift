@@ -47,7 +47,7 @@ package final class IngestServer: Sendable {
     server = try HTTPServer(on: socket, hosts: hosts, routes: routes.body)
   }
 
-  /// Makes batches of all pictures, and ends the threads.
+  /// Ends the threads. Pictures that no batch has stay for the next run.
   package func stop() {
     for thread in threads { thread.stop() }
     pictures?.stop()

@@ -1,5 +1,6 @@
 // Collects the pictures that come one by one: a state for each session, and threads that make batches of them.
 
+import Batching
 import FileSystem
 import FrameBatches
 import Glibc
@@ -48,7 +49,7 @@ package final class PictureIntake: Sendable {
     }
   }
 
-  /// Makes batches of all pictures, as far as there is time; the others are found by the next run.
+  /// Makes batches of all pictures but the newest of each session, as far as there is time; the next run finds the others.
   package func stop() {
     for thread in workers.withLock({ threads in
       defer { threads = [] }
@@ -56,7 +57,7 @@ package final class PictureIntake: Sendable {
     }) { thread.stop() }
     let untilMs = MonotonicClock.milliseconds() + 2_000
     for (_, entry) in entries.withLock({ $0 }) where MonotonicClock.milliseconds() < untilMs {
-      entry.change { _ = cut($0, isClosing: true) }
+      entry.change { _ = cut($0, .known) }
     }
   }
 
@@ -79,7 +80,7 @@ package final class PictureIntake: Sendable {
   /// Makes batches of all pictures of a session.
   func close(_ session: SessionID) throws {
     guard DurableFile.exists(spool.pictures + "/\(session)") else { return }
-    try with(session) { open in log(try open.cut(isClosing: true), of: open) }
+    try with(session) { open in log(try open.cut(.session(session.description)), of: open) }
   }
 
   /// Calls `body` with a session, which no other thread has meanwhile.
@@ -127,7 +128,7 @@ package final class PictureIntake: Sendable {
     for (session, entry) in entries.withLock({ $0 }) {
       guard abs(session.hashValue % Self.threads) == number else { continue }
       entry.change { open in
-        if !cut(open, isClosing: false) { open = nil }
+        if !cut(open, .due) { open = nil }
         guard open.map({ $0.isEmpty && $0.idleMs > Self.closedMs }) ?? true else { return }
         open = nil
         entries.withLock { if $0[session] === entry { $0[session] = nil } }
@@ -135,6 +136,16 @@ package final class PictureIntake: Sendable {
     }
     guard number == 0 else { return }
     count()
+    do {
+      try SessionClosing(spool).perform(in: nil) { session in
+        try close(session)
+        return true
+      }
+    } catch let error where !(error is Problem) {
+      logger.error("ingest.failed", metadata: ["error": "\(error)"])
+    } catch {
+      // Another worker has the pictures.
+    }
     let nowMs = MonotonicClock.milliseconds()
     guard scannedMs.load(ordering: .relaxed) + Self.scanMs < nowMs else { return }
     scannedMs.store(nowMs, ordering: .relaxed)
@@ -142,10 +153,10 @@ package final class PictureIntake: Sendable {
   }
 
   /// Makes the batches of a session that are due; returns false after a failure.
-  private func cut(_ session: PictureSession?, isClosing: Bool) -> Bool {
+  private func cut(_ session: PictureSession?, _ which: Batcher.Cut) -> Bool {
     guard let session else { return true }
     do {
-      log(try session.cut(isClosing: isClosing), of: session)
+      log(try session.cut(which), of: session)
       return true
     } catch {
       logger.error("ingest.failed", metadata: ["session": "\(session.session)", "error": "\(error)"])
@@ -169,14 +180,11 @@ package final class PictureIntake: Sendable {
   package func openAbandoned() throws {
     for entry in try Directory.entries(ifAt: spool.pictures) where entry.kind == .directory {
       guard let session = SessionID(entry.name), entries.withLock({ $0[session] == nil }) else { continue }
-      let directory = try? Directory(opening: spool.pictures + "/" + entry.name, followingLinks: false)
-      guard let names = try? directory?.entries() else { continue }
-      let isOwing = names.contains { $0.kind == .directory || PlainFormat.instant(ofName: $0.name) != nil }
       do {
-        if isOwing {
+        let path = spool.pictures + "/" + entry.name
+        if try Batcher.isOwing(path) {
           try with(session) { _ in }
-        } else if let changed = directory?.state(of: entry, named: ".taken"), changed < WallClock.nowMs - Self.removedMs
-        {
+        } else if Self.ageMs(of: path + "/journal") ?? Self.ageMs(of: path) ?? 0 > Self.removedMs {
           try PictureSession(session, in: spool, rules).remove()
         }
       } catch is SessionInUse, is Problem {
@@ -184,11 +192,10 @@ package final class PictureIntake: Sendable {
       }
     }
   }
-}
 
-extension Directory {
-  /// When a file was last written, in unix milliseconds; nil if there is none.
-  fileprivate func state(of entry: Directory.Entry, named name: String) -> Int64? {
-    stamp(of: name).map { $0.modified / 1_000_000 }
+  private static func ageMs(of path: String) -> Int64? {
+    var status = stat()
+    guard lstat(path, &status) == 0 else { return nil }
+    return WallClock.nowMs - WallClock.unixMs(status.st_mtim.tv_sec, status.st_mtim.tv_nsec)
   }
 }

@@ -124,6 +124,8 @@ package protocol BatchQueue: Sendable {
   ///
   /// - Parameter limit: of their number.
   func owed(limit: Int) throws -> [String]
+  /// Whether pictures of a session, which is to end, are not in batches yet.
+  func isClosing(_ session: SessionID) throws -> Bool
   /// Forgets the attempts that ended with the death of a worker: the batch is finished, and waits only for the delivery of
   /// its event. The deaths of workers that hold it from now on do not count.
   func forgive(_ claim: Claim) throws -> Claim

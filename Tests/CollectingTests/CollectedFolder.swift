@@ -2,6 +2,7 @@ import Foundation
 import JSON
 import TestSupport
 
+@testable import Batching
 @testable import Collecting
 @testable import FileSystem
 @testable import FrameBatches
@@ -86,6 +87,8 @@ final class CollectedFolder {
     let times: [Int64]
     let endMs: Int64
     var isFinal = false
+    /// Whether the end is a guess.
+    var isOpen = false
   }
 
   /// The frames' files in the spool, each with its number of copies.
@@ -110,7 +113,7 @@ final class CollectedFolder {
       }
       return Made(
         session: batch.session.description, times: batch.frames.map(\.timeMs), endMs: batch.endMs,
-        isFinal: batch.isFinal)
+        isFinal: batch.isFinal, isOpen: batch.isEndOpen)
     }.sorted { ($0.session, $0.times[0]) < ($1.session, $1.times[0]) }
   }
 

@@ -28,7 +28,7 @@ import Testing
     #expect(try names(in: folder.folder) == ["\(Self.startMs + 3_000).jpg"])
     try folder.pass(seconds: 60)
     let last = CollectedFolder.Made(
-      session: session, times: instants(3), endMs: Self.startMs + 4_000, isFinal: true)
+      session: session, times: instants(3), endMs: Self.startMs + 4_000, isFinal: true, isOpen: true)
     #expect(try folder.batches() == [first, last])
     #expect(try names(in: folder.folder).isEmpty)
   }
@@ -53,23 +53,24 @@ import Testing
     #expect(
       try folder.batches() == [
         .init(
-          session: "shots-\(Self.startMs)", times: instants(0, 1), endMs: Self.startMs + 2_000, isFinal: true),
+          session: "shots-\(Self.startMs)", times: instants(0, 1), endMs: Self.startMs + 2_000, isFinal: true,
+          isOpen: true),
         .init(
           session: "shots-\(Self.startMs + 200_000)", times: instants(200), endMs: Self.startMs + 201_000),
         .init(
           session: "shots-\(Self.startMs + 200_000)", times: instants(201), endMs: Self.startMs + 202_000,
-          isFinal: true),
+          isFinal: true, isOpen: true),
       ])
   }
 
   @Test func clockSetBackStartsAnotherSession() throws {
     try captures(100, 101, 102)
     try folder.pass(seconds: 8)
-    try captures(50, 51)
+    try captures(50, 51, 52)
     try folder.pass(seconds: 70)
     let made = try folder.batches()
     #expect(Set(made.map(\.session)) == ["shots-\(Self.startMs + 100_000)", "shots-\(Self.startMs + 50_000)"])
-    #expect(made.flatMap(\.times).sorted() == instants(50, 51, 100, 101, 102))
+    #expect(made.flatMap(\.times).sorted() == instants(50, 51, 52, 100, 101, 102))
     #expect(made.filter(\.isFinal).count == 2)
   }
 
@@ -79,20 +80,62 @@ import Testing
     #expect(try folder.batches().map(\.times.count) == [60, 60])
   }
 
-  @Test func stopPublishesTheNewestFrameAndTheSessionContinues() throws {
+  @Test func stopKeepsTheNewestPictureForTheNextRun() throws {
     try captures(0, 1)
-    try folder.start()
-    try folder.collector?.step()
+    try folder.pass(seconds: 2)
     try folder.stop()
+    let session = "shots-\(Self.startMs)"
+    let first = CollectedFolder.Made(session: session, times: instants(0), endMs: Self.startMs + 1_000)
+    #expect(try folder.batches() == [first])
     try captures(2)
     try folder.start()
     try folder.pass(seconds: 70)
-    let session = "shots-\(Self.startMs)"
     #expect(
       try folder.batches() == [
-        .init(session: session, times: instants(0, 1), endMs: Self.startMs + 2_000),
-        .init(session: session, times: instants(2), endMs: Self.startMs + 3_000, isFinal: true),
+        first, .init(session: session, times: instants(1), endMs: Self.startMs + 2_000),
+        .init(session: session, times: instants(2), endMs: Self.startMs + 3_000, isFinal: true, isOpen: true),
       ])
+  }
+
+  /// Pictures of the time without a collector are complete only at the second scan, newer ones at once.
+  @Test func nothingIsCutBeforeThePicturesThatAreThereAreFound() throws {
+    folder.rules.everyMs = 1_000
+    try captures(0, 1, 2, 3)
+    try folder.start()
+    try folder.collector?.step()
+    try captures(4, 5, 6)
+    folder.nowMs += 1_500
+    let names = (4...6 as ClosedRange<Int64>).map { ("\(Self.startMs + $0 * 1_000).jpg", FileChanges(closed: 1)) }
+    try folder.collector?.step(CollectedFolder.changes(names))
+    #expect(try folder.batches().isEmpty)
+    try folder.pass(seconds: 4)
+    #expect(try folder.batches().map(\.times) == [instants(0, 1, 2, 3, 4, 5)])
+  }
+
+  /// A slow upload: a conflict is that of the late picture alone.
+  @Test func latePictureHasABatchOfItsOwn() throws {
+    folder.rules.session = "mine"
+    try captures(0, 1, 3, 4)
+    try folder.pass(seconds: 8)
+    try captures(2, 5, 6)
+    try folder.add("\(Self.startMs + 1_500).jpg")
+    try folder.pass(seconds: 8)
+    #expect(
+      try folder.batches().map(\.times) == [
+        instants(0, 1, 3), [Self.startMs + 1_500], instants(2), instants(4, 5),
+      ])
+  }
+
+  @Test func pictureInAGuessedHoldIsNotLate() throws {
+    folder.rules.session = "mine"
+    try captures(0, 1, 2)
+    try folder.pass(seconds: 70)
+    try folder.add("\(Self.startMs + 2_100).jpg")
+    try captures(4)
+    try folder.pass(seconds: 70)
+    let made = try folder.batches()
+    #expect(made.map(\.times) == [instants(0, 1), instants(2), [Self.startMs + 2_100], instants(4)])
+    #expect(made.map(\.isOpen) == [false, true, false, true])
   }
 
   @Test func sessionOfAnEarlierRunEndsWhenTheUserNamesAnother() throws {
@@ -100,12 +143,23 @@ import Testing
       folder.rules.session = name
       try captures(second)
       try folder.start()
-      try folder.collector?.step()
-      try folder.stop()
+      try folder.pass(seconds: 70)
     }
     #expect(
       try folder.batches().map { "\($0.session) \($0.times.count)" }
         == ["a 1", "a 1", "b 1"] + instants(0, 4).map { "shots-\($0) 1" })
+  }
+
+  @Test func pictureMayBeCalledLikeTheDescription() throws {
+    folder.options.times = .modified
+    for number in 0..<3 {
+      try folder.replace("batch.json", with: "v\(number)", capturedMs: Self.startMs + Int64(number) * 1_000)
+      try folder.start()
+      try folder.pass(seconds: 2)
+    }
+    try folder.add("other.jpg")
+    try folder.pass(seconds: 70)
+    #expect(try folder.batches().flatMap(\.times).prefix(3) == instants(0, 1, 2)[...])
   }
 
   @Test func keptFilesAreCollectedOnceAcrossRunsUntilTheyChange() throws {

@@ -20,12 +20,14 @@ import Testing
     for second in seconds { try folder.add(below + "\(Self.midnightMs + second * 1_000).jpg") }
   }
 
-  private static func made(_ session: String, _ seconds: [Int64], end: Int64, isFinal: Bool = false)
+  private static func made(
+    _ session: String, _ seconds: [Int64], end: Int64, isFinal: Bool = false, isOpen: Bool = false
+  )
     -> CollectedFolder.Made
   {
     .init(
       session: session, times: seconds.map { midnightMs + $0 * 1_000 }, endMs: midnightMs + end * 1_000,
-      isFinal: isFinal)
+      isFinal: isFinal, isOpen: isOpen)
   }
 
   @Test func firstPictureOfADayEndsTheSessionOfTheDayBefore() throws {
@@ -36,8 +38,8 @@ import Testing
     #expect(
       try folder.batches() == [
         Self.made("shots-2026-01-08", [-3, -2], end: -1),
-        Self.made("shots-2026-01-08", [-1], end: 0, isFinal: true),
-        Self.made("shots-2026-01-09", [0], end: 1), Self.made("shots-2026-01-09", [1], end: 2),
+        Self.made("shots-2026-01-08", [-1], end: 0, isFinal: true, isOpen: true),
+        Self.made("shots-2026-01-09", [0], end: 1), Self.made("shots-2026-01-09", [1], end: 2, isOpen: true),
       ])
   }
 

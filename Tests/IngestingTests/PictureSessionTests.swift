@@ -1,3 +1,4 @@
+import Batching
 import FileSystem
 import Foundation
 import FrameBatches
@@ -41,11 +42,11 @@ import WorkQueues
     #expect(try add(1, to: session) == .taken && add(0, to: session) == .taken && add(2, to: session) == .taken)
     #expect(try add(1, to: session) == .known && add(1, "other", to: session) == .conflict)
     #expect(try session.cut().isEmpty)
-    let names = try session.cut(isClosing: true)
+    let names = try session.cut(.session("film"))
     #expect(names.count == 1 && session.isEmpty && session.waitingBytes == 0)
     #expect(try frames(names[0]) == [0, 1, 2].map { startMs + 1_000 * $0 })
     #expect(try add(1, to: session) == .known && add(1, "other", to: session) == .conflict)
-    #expect(try TestSupport.names(in: path) == [".taken"])
+    #expect(try TestSupport.names(in: path + "/held").isEmpty && TestSupport.names(in: path + "/drafts").isEmpty)
   }
 
   @Test func secondProcessDoesNotCollectTheSameSession() throws {
@@ -58,67 +59,70 @@ import WorkQueues
     do {
       let session = try open()
       for number in 0...1 { _ = try add(Int64(number), to: session) }
-      _ = try session.cut(isClosing: true)
+      _ = try session.cut(.session("film"))
       _ = try add(2, to: session)
     }
     let session = try open()
     #expect(try !session.isEmpty && add(0, to: session) == .known && add(2, "other", to: session) == .conflict)
-    #expect(try frames(session.cut(isClosing: true)[0]) == [startMs + 2_000])
+    #expect(try frames(session.cut(.session("film"))[0]) == [startMs + 2_000])
   }
 
-  /// A crash before the pictures are moved, after one of them, after all, and after the description.
+  /// A crash while the draft is written, before the journal has it, before it is in `incoming/`, and before the journal knows that.
   @Test(arguments: 0...3) func batchThatWasBegunIsFinishedOrTakenBack(step: Int) throws {
     do {
       let session = try open()
       for number in 0...1 { _ = try add(Int64(number), to: session) }
+      if step > 1 { _ = try session.cut(.session("film")) }
     }
-    let lines = [0, 1].map { "\(startMs + 1_000 * Int64($0)) \(SHA256.hex(of: Array("picture \($0)".utf8)))\n" }
-      .joined()
-    let taken = "\(lines)= \(startMs + 1_000) \(startMs + 2_000) 1000\n"
-    try Data(taken.utf8).write(to: URL(fileURLWithPath: path + "/.taken"))
-    let draft = path + "/.film@\(startMs).0000000000000"
-    try FileManager.default.createDirectory(atPath: draft, withIntermediateDirectories: true)
-    for number in [0, 1].prefix(step) {
-      let name = "\(startMs + 1_000 * Int64(number)).jpg"
-      try FileManager.default.moveItem(atPath: path + "/" + name, toPath: draft + "/" + name)
-    }
-    if step == 3 {
-      try Data(#"{"version":1,"session":"film"}"#.utf8).write(to: URL(fileURLWithPath: draft + "/batch.json"))
+    if step < 2 {
+      try DurableFile.makeDirectories(path + "/drafts/film@\(startMs).0000000000000")
+      let draft = path + "/drafts/film@\(startMs).0000000000000"
+      let names = try TestSupport.names(in: path + "/held")
+      try FileManager.default.copyItem(atPath: path + "/held/" + names[0], toPath: draft + "/\(startMs).jpg")
+      if step == 1 { try Data("{}".utf8).write(to: URL(fileURLWithPath: draft + "/batch.json")) }
+    } else {
+      // The last line says that the batch is done.
+      let lines = try String(contentsOfFile: path + "/journal", encoding: .utf8).split(separator: "\n")
+      try Data((lines.dropLast().joined(separator: "\n") + "\n").utf8)
+        .write(to: URL(fileURLWithPath: path + "/journal"))
+      let batch = try TestSupport.names(in: spool.incoming)[0]
+      if step == 2 {
+        try FileManager.default.moveItem(atPath: spool.incoming + "/" + batch, toPath: path + "/drafts/" + batch)
+      }
     }
     let session = try open()
-    #expect(session.isEmpty == (step == 3))
+    #expect(session.isEmpty == (step >= 2))
     #expect(try add(0, to: session) == .known && add(1, "other", to: session) == .conflict)
-    _ = try session.cut(isClosing: true)
+    _ = try session.cut(.session("film"))
     let names = try TestSupport.names(in: spool.incoming)
     #expect(try names.count == 1 && frames(names[0]) == [startMs, startMs + 1_000])
-    #expect(try TestSupport.names(in: path) == [".taken"])
+    #expect(try TestSupport.names(in: path + "/held").isEmpty && TestSupport.names(in: path + "/drafts").isEmpty)
   }
 
-  @Test func tornLineIsReplaced() throws {
-    do {
-      let session = try open()
-      _ = try add(0, to: session)
-      _ = try session.cut(isClosing: true)
-    }
-    let file = try FileHandle(forWritingTo: URL(fileURLWithPath: path + "/.taken"))
-    try file.seekToEnd()
-    try file.write(contentsOf: Data("17678595".utf8))
-    do {
-      let session = try open()
-      _ = try add(5, to: session)
-      _ = try session.cut(isClosing: true)
-    }
+  /// What a worker of a version before the batcher has left.
+  @Test func picturesOfAnEarlierVersionAreTakenOver() throws {
+    try DurableFile.makeDirectories(path + "/.film@1.abc")
+    try DurableFile.makeDirectories(path + "/.film@2.abc")
+    try scratch.file("spool/ingest/film/\(startMs).jpg", Array("picture 0".utf8))
+    try scratch.file("spool/ingest/film/.film@1.abc/\(startMs + 1_000).jpg", Array("picture 1".utf8))
+    try scratch.file("spool/ingest/film/.film@2.abc/\(startMs - 9_000).jpg", Array("before".utf8))
+    try scratch.file(
+      "spool/ingest/film/.film@2.abc/batch.json", Array(#"{"version":1,"session":"film","intervalMs":1000}"#.utf8))
+    try scratch.file("spool/ingest/film/.taken", Array("x\n".utf8))
     let session = try open()
-    #expect(try add(0, to: session) == .known && add(5, to: session) == .known)
+    #expect(try TestSupport.names(in: spool.incoming) == ["film@2.abc"])
+    #expect(try add(0, to: session) == .known && add(1, to: session) == .known)
+    #expect(try frames(session.cut(.session("film"))[0]) == [startMs, startMs + 1_000])
+    #expect(try TestSupport.names(in: path) == ["drafts", "held", "journal"])
   }
 
   @Test func memoryOfPicturesIsBounded() throws {
     let session = try open()
     for round in 0..<75 {
       for number in 0..<60 { _ = try add(Int64(60 * round + number), to: session) }
-      _ = try session.cut(isClosing: true)
+      _ = try session.cut(.session("film"))
     }
-    #expect(try DurableFile.size(of: path + "/.taken") < 1 << 20)
+    #expect(try DurableFile.size(of: path + "/journal") < 2 << 20)
     #expect(try add(4_499, to: session) == .known)
     #expect(try add(0, to: session) == .taken)
   }
@@ -126,10 +130,10 @@ import WorkQueues
   @Test func directoryWithAPictureIsNotRemoved() throws {
     let session = try open()
     _ = try add(0, to: session)
-    session.remove()
-    #expect(DurableFile.exists(path + "/\(startMs).jpg"))
-    _ = try session.cut(isClosing: true)
-    session.remove()
+    try session.remove()
+    #expect(try TestSupport.names(in: path + "/held").count == 1)
+    _ = try session.cut(.session("film"))
+    try session.remove()
     #expect(!DurableFile.exists(path))
   }
 }

@@ -101,6 +101,9 @@ package final class ObjectQueue: BatchQueue {
 
   package func owed(limit: Int) throws -> [String] { try batches.owed(limit: limit) }
 
+  /// A worker brings its pictures into the store before it asks for an end.
+  package func isClosing(_ session: SessionID) -> Bool { false }
+
   package func forgive(_ claim: Claim) throws -> Claim {
     guard claim.attempt > 1 else { return claim }
     guard var forgiven = try names.forgive(claim) else { throw Cancelled() }

@@ -11,6 +11,7 @@
 //   collect/     a directory for each folder that `collect` watches: its journal, and the batch that it makes
 //   ingest/      SESSION/: pictures that came over HTTP, and no batch has yet
 //   ingested/    receipts of batches that came over HTTP
+//   closing/     HOME/SESSION: a session of which this batcher is to make batches of all pictures, because it is to end
 
 import FileSystem
 import FrameBatches
@@ -30,6 +31,7 @@ package struct Spool: Sendable {
   package var collectors: String { path + "/collect" }
   package var pictures: String { path + "/ingest" }
   package var receipts: String { path + "/ingested" }
+  package var closing: String { path + "/closing" }
   /// The default output directory.
   package var defaultOutput: String { path + "/output" }
 
@@ -76,11 +78,19 @@ package struct Spool: Sendable {
     return names + (try waiting().map(\.name).filter { !known.contains($0) }.prefix(max(0, limit - names.count)))
   }
 
+  /// Whether pictures of a session, which is to end, are not in batches yet.
+  package func isClosing(_ session: SessionID) throws(DiskError) -> Bool {
+    for home in try Directory.entries(ifAt: closing) where home.kind == .directory {
+      if DurableFile.exists(closing + "/\(home.name)/\(session)") { return true }
+    }
+    return false
+  }
+
   /// Whether a directory may be the output. The spool and its directories may not: a session can be called like them.
   package func allows(output: String) -> Bool {
     let output = DurableFile.resolved(Self.withoutSlash(output))
     let states = [
-      incoming, temporary, claimed, quarantine, accepted, done, trash, collectors, notifications, pictures, receipts,
+      incoming, temporary, claimed, quarantine, accepted, done, trash, collectors, notifications, pictures, receipts, closing,
     ].map(DurableFile.resolved)
     return output != DurableFile.resolved(path) && !states.contains { output == $0 || output.hasPrefix($0 + "/") }
   }

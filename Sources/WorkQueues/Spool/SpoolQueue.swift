@@ -71,6 +71,8 @@ package final class SpoolQueue: BatchQueue {
 
   package func owed(limit: Int) throws(DiskError) -> [String] { try spool.owed(limit: limit) }
 
+  package func isClosing(_ session: SessionID) throws(DiskError) -> Bool { try spool.isClosing(session) }
+
   package var notifications: any NotificationStore { SpoolNotifications(in: spool.notifications) }
 
   private func counted(_ claim: Claim, attempt: Int, failures: Int) throws(DiskError) -> Claim {

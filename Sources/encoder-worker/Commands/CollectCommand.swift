@@ -13,7 +13,7 @@ struct CollectCommand: ReportingCommand {
     commandName: "collect",
     abstract: "Watch folders of loose screenshots and make batches of them.",
     discussion: """
-      Takes each image file that is complete, and makes a batch of them every few seconds in SPOOL/incoming. Removes the files then, or remembers them with --keep. Each picture is in exactly one batch, even if collect is killed. A session ends after --idle seconds without a picture. Capture times come from the names of the files, or with --times mtime from their modification times. Then a name may be written again and again: each version is a picture. With --recursive each folder below DIR is a session, called after its path; folders of dates, as 2026-11-25, belong to the folder above. SIGTERM or SIGINT: all complete pictures go into batches.
+      Takes each image file that is complete, and makes a batch of them every few seconds in SPOOL/incoming. Removes the files then, or remembers them with --keep. Each picture is in exactly one batch, even if collect is killed. A session ends after --idle seconds without a picture. Capture times come from the names of the files, or with --times mtime from their modification times. Then a name may be written again and again: each version is a picture. With --recursive each folder below DIR is a session, called after its path; folders of dates, as 2026-11-25, belong to the folder above. The pictures are removed once a batch has them, unless --keep is set. SIGTERM or SIGINT: all pictures but the newest of each session go into batches; the next run goes on with that one.
       """)
 
   @Argument(help: ArgumentHelp("The folder to watch.", valueName: "dir"), completion: .directory)
@@ -88,7 +88,7 @@ struct CollectCommand: ReportingCommand {
       wake()
     }
     say("watching \(path)\(recursive ? " and the folders in it" : ""); batches go to \(spool.incoming)")
-    defer { say(collector.totals.description(in: spool.incoming)) }
+    defer { say(collector.totals.description(in: spool.incoming, waiting: collector.waiting)) }
     try run(collector, watch, news, isStopping: { stop.value.load(ordering: .relaxed) }, logger)
   }
 

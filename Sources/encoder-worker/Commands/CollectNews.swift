@@ -1,3 +1,4 @@
+import Batching
 import Collecting
 import FileSystem
 import Logging

@@ -131,8 +131,8 @@ struct IngestListener {
       try PictureIntake($0, input: frameInput, limits: worker.limits, logger: logger)
     }
     let routes = IngestRoutes(
-      context, pictures: pictures, hook: hook, tokens: tokens, version: EncoderWorker.version, endSession: endSession,
-      trouble: trouble)
+      context, pictures: pictures, hook: hook, tokens: tokens, version: EncoderWorker.version, forward: forward,
+      endSession: endSession, trouble: trouble)
     let server = try IngestServer(
       routes, context, on: socket, hosts: hosts, pictures: pictures, forward: forward, logger: logger)
     if let tokens { try reload(tokens, logger) }

@@ -76,7 +76,8 @@ import Testing
       var answered: Set<Int> = []
       let hasDied = try crash(spool, at: call) { ingest in
         for number in pictures.indices where try post(number, to: ingest) == 201 { answered.insert(number) }
-        // Batches are made of the pictures.
+        // A batch is made of the pictures.
+        _ = try? ingest.send("POST", "/v1/sessions/film/end")
         _ = ingest.stop()
       }
       crashes += hasDied ? 1 : 0
@@ -86,8 +87,9 @@ import Testing
         #expect(
           answered.contains(number) ? status == 200 : [200, 201].contains(status), "\(call) \(number): \(status)")
       }
+      #expect(try next.send("POST", "/v1/sessions/film/end").status == 202)
       #expect(next.stop() == 0)
-      #expect(try spool.names("ingest/film") == [".taken"], "\(call)")
+      for part in ["held", "drafts"] { #expect(try spool.names("ingest/film/" + part).isEmpty, "\(call)") }
       try spool.drain()
       #expect(try spool.isAtRest && spool.names("tmp").isEmpty && spool.names("quarantine").isEmpty, "\(call)")
       let session = try PublishedSession(spool.output + "/film")

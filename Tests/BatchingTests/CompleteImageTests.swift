@@ -1,7 +1,7 @@
 import TestSupport
 import Testing
 
-@testable import Collecting
+@testable import Batching
 @testable import FrameBatches
 @testable import WorkQueues
 

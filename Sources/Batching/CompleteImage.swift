@@ -65,7 +65,7 @@ package enum CompleteImage {
   }
 
   /// The same for a file on the disk.
-  static func fault(in file: OpenFile, path: String) throws(DiskError) -> String? {
+  package static func fault(in file: OpenFile, path: String) throws(DiskError) -> String? {
     try fault(size: file.size) { (offset, count) throws(DiskError) in try read(count, at: offset, file, path) }
   }
 
