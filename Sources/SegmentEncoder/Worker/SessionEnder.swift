@@ -1,5 +1,5 @@
-// Ends sessions: those whose end was requested, once the batches from before are finished, and those of which nothing came for some
-// time. Runs on the worker's loop.
+// Ends sessions: those whose end was requested, once all that was handed in before is published, and those of which nothing came for
+// some time. Runs on the worker's loop.
 
 import FileSystem
 import FrameBatches
@@ -16,12 +16,16 @@ final class SessionEnder: Sendable {
     var nextSearchMs = Int.min
     /// The sessions whose events are on their way.
     var announced: Set<SessionID> = []
+    /// Sessions that are to end, and of which nothing is published.
+    var unknown: Set<SessionID> = []
     /// Whether a request waits for batches, or failed.
     var isWaiting = false
   }
 
   /// Maximum number of sessions that end between two looks at the queue.
   private static let limit = 100
+  /// Milliseconds for which a request waits for the first publication of its session.
+  private static let unknownMs: Int64 = 7 * 86_400_000
   /// Milliseconds to wait for a worker that publishes in a session.
   private static let lockMs = 1_000
   /// Bounds of the milliseconds between two searches for quiet sessions.
@@ -98,6 +102,11 @@ final class SessionEnder: Sendable {
         break
       }
       let held = try store.takeEndRequest(of: session) { request in
+        if request.isClosing {
+          isWaiting = true
+          if try !queue.isClosing(session) { try awaitBatches(of: request) }
+          return true
+        }
         if request.awaited.isEmpty { return false }
         let all = try owed ?? Set(queue.owed(limit: .max))
         owed = all
@@ -119,6 +128,13 @@ final class SessionEnder: Sendable {
     return ended
   }
 
+  /// Lets a request await the batches that are there, now that no picture of its session is in no batch.
+  private func awaitBatches(of request: EndRequest) throws {
+    let owed = try queue.owed(limit: EndRequest.maximumAwaited)
+    _ = try store.requestEnd(
+      EndRequest(request.session, request.cause, awaiting: owed, requestedMs: request.requestedMs))
+  }
+
   /// - Returns: whether the session has ended.
   private func perform(
     _ held: HeldEndRequest, _ announce: (EndedSession, HeldEndRequest) throws -> Void
@@ -132,7 +148,10 @@ final class SessionEnder: Sendable {
       switch outcome {
       case .ended(let session):
         logger.info("session.ended", metadata: about)
-        state.withLock { state in _ = state.announced.insert(request.session) }
+        state.withLock { state in
+          state.unknown.remove(request.session)
+          state.announced.insert(request.session)
+        }
         do {
           try announce(session, held)
         } catch {
@@ -141,7 +160,11 @@ final class SessionEnder: Sendable {
         }
         return true
       case .goesOn: break
-      case .unknown: logger.warning("session.unknown", metadata: about)
+      case .unknown:
+        // Its first batch may be on its way: at a sender that has no network, or in quarantine.
+        let isFirst = state.withLock { $0.unknown.insert(request.session).inserted }
+        if isFirst { logger.warning("session.unknown", metadata: about) }
+        if WallClock.nowMs - request.requestedMs < Self.unknownMs { return false }
       }
     } catch is SessionDeleted {
       // Nobody has to know that it has ended.

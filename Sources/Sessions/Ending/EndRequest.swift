@@ -2,7 +2,7 @@ import FileSystem
 import FrameBatches
 import JSON
 
-/// A request to end a session once some batches are finished. It stays until a worker has recorded and announced the end.
+/// A request to end a session once all that was handed in before is published. It stays until a worker has recorded and announced the end.
 package struct EndRequest: Sendable, Equatable {
   private static let format = "session-end-request/1"
   /// Maximum number of ``awaited`` batches.
@@ -16,11 +16,14 @@ package struct EndRequest: Sendable, Equatable {
   package let requestedMs: Int64
   /// The batches that were handed in before. They may be of this session.
   package let awaited: [String]
+  /// Whether pictures of the session were in no batch yet. Then it awaits the batches that are there once they are.
+  package let isClosing: Bool
 
   package init(
-    _ session: SessionID, _ cause: SessionEnd.Cause, awaiting: [String] = [], requestedMs: Int64 = WallClock.nowMs
+    _ session: SessionID, _ cause: SessionEnd.Cause, awaiting: [String] = [], isClosing: Bool = false,
+    requestedMs: Int64 = WallClock.nowMs
   ) {
-    (self.session, self.cause, self.requestedMs) = (session, cause, requestedMs)
+    (self.session, self.cause, self.requestedMs, self.isClosing) = (session, cause, requestedMs, isClosing)
     awaited = Array(awaiting.suffix(Self.maximumAwaited))
   }
 
@@ -32,14 +35,15 @@ package struct EndRequest: Sendable, Equatable {
     }
     self.init(
       session, cause, awaiting: try json.required("awaited", .array).compactMap(\.string),
-      requestedMs: try json.required("requestedMs", .integer))
+      isClosing: json.object?["closing"]?.bool ?? false, requestedMs: try json.required("requestedMs", .integer))
   }
 
   var bytes: [UInt8] {
-    let members: [String: JSONValue] = [
+    var members: [String: JSONValue] = [
       "format": .string(Self.format), "session": .string(session.description), "cause": .string(cause.rawValue),
       "requestedMs": .number(requestedMs), "awaited": .array(awaited.map { .string($0) }),
     ]
+    if isClosing { members["closing"] = .bool(true) }
     return JSONValue.object(members).bytes() + [UInt8(ascii: "\n")]
   }
 }

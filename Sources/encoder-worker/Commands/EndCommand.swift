@@ -1,4 +1,5 @@
 import ArgumentParser
+import Batching
 import FileSystem
 import FrameBatches
 import JSON
@@ -63,6 +64,8 @@ struct EndCommand: ReportingCommand {
     let spool = try spool.map { try Spool(opening: $0) }
     let output = output ?? spool?.defaultOutput ?? ""
     try SessionDirectory.requireOutside(output)
+    // The first batch may not be published yet.
+    if let spool, self.output == nil { try DurableFile.makeDirectories(spool.defaultOutput) }
     guard DurableFile.isReachableDirectory(output) else {
       throw BadTarget(path: output, cause: "no directory", advice: "name the directory where sessions go")
     }
@@ -70,21 +73,28 @@ struct EndCommand: ReportingCommand {
     defer { staging.remove() }
     let store = DirectoryStore(staging: staging, index: SessionViews())
     if let spool {
-      try request(ids, in: store, after: spool.owed(limit: EndRequest.maximumAwaited))
+      // Before the batches are counted: those of pictures that wait may be made here.
+      let closing = try ids.filter(SessionClosing(spool).request)
+      try request(ids, in: store, after: spool.owed(limit: EndRequest.maximumAwaited), closing: Set(closing))
     } else {
       try end(ids, in: store)
     }
   }
 
   /// Asks the workers to end sessions.
-  private func request(_ ids: [SessionID], in store: some EndingStore, after owed: [String]) throws {
+  ///
+  /// - Parameter closing: sessions of which pictures are in no batch yet.
+  private func request(
+    _ ids: [SessionID], in store: some EndingStore, after owed: [String], closing: Set<SessionID> = []
+  ) throws {
     for id in ids {
-      switch try store.requestEnd(EndRequest(id, .request, awaiting: owed)) {
+      let request = EndRequest(id, .request, awaiting: owed, isClosing: closing.contains(id))
+      switch try store.requestEnd(request) {
       case .alreadyEnded(let end): tellEnded(end)
       case .requested:
         answer(Self.json(id, "requested", ["batches": .number(owed.count)]))
         let batches = owed.isEmpty ? "" : " after \(count(owed.count, "batch", "batches"))"
-        say("\(id): the next worker ends it\(batches)")
+        say("\(id): the next worker ends it\(closing.contains(id) ? " after the pictures that wait" : batches)")
       }
     }
   }
