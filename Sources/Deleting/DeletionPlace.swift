@@ -69,7 +69,9 @@ package struct DirectoryDeletionPlace: DeletionPlace {
   }
 
   package func removeBatches(of begun: Set<SessionID>) -> BatchRemovals {
-    .of([removeLeftovers, findLeftoversOfOtherHosts, removeBatchesOfSpool], stopsAtFailure: true) { try $0() }
+    .of(
+      [removeLeftovers, findLeftoversOfOtherHosts, { try removeBatchesOfSpool(of: begun) }], stopsAtFailure: true
+    ) { try $0() }
   }
 
   /// Removes unpublished segments of workers that died.
@@ -84,9 +86,11 @@ package struct DirectoryDeletionPlace: DeletionPlace {
     }
   }
 
-  private func removeBatchesOfSpool() throws -> BatchRemovals {
+  private func removeBatchesOfSpool(of begun: Set<SessionID>) throws -> BatchRemovals {
     guard let spool else { return BatchRemovals() }
-    return try SpoolBatchRemoval(spool, deleted: tombstones.sessions(), identifier, waitMs: waitMs).removeAll()
+    return try SpoolBatchRemoval(
+      spool, deleted: tombstones.sessions(), begun: begun, identifier, waitMs: waitMs
+    ).removeAll()
   }
 }
 
@@ -95,13 +99,17 @@ package struct StoreDeletionPlace: DeletionPlace {
   package let name: String
   private let objects: any ObjectClient
   private let staging: Staging
+  private let state: Spool?
   private let identifier: BatchIdentifier
 
   /// - Parameters:
   ///   - name: the store's name in messages.
   ///   - staging: the place for fetched batches.
-  package init(_ objects: any ObjectClient, name: String, staging: Staging, _ identifier: BatchIdentifier) {
-    self.name = name
+  ///   - state: the directory of a worker's pictures that are not in the store yet.
+  package init(
+    _ objects: any ObjectClient, name: String, staging: Staging, state: Spool? = nil, _ identifier: BatchIdentifier
+  ) {
+    (self.name, self.state) = (name, state)
     self.objects = objects
     self.staging = staging
     self.identifier = identifier
@@ -117,8 +125,14 @@ package struct StoreDeletionPlace: DeletionPlace {
 
   package func removeBatches(of begun: Set<SessionID>) -> BatchRemovals {
     defer { staging.remove() }
-    return ObjectBatchRemoval(ObjectBatchRepository(objects, name: name), staging: staging, identifier) {
+    var removals = BatchRemovals()
+    if let state {
+      // First, because a worker brings them into the store.
+      removals += SpoolBatchRemoval(state, deleted: begun, begun: begun, identifier, waitMs: 60_000).removeAll()
+    }
+    removals += ObjectBatchRemoval(ObjectBatchRepository(objects, name: name), staging: staging, identifier) {
       try begun.contains($0) || sessions.tombstone(of: $0) != nil
     }.removeAll()
+    return removals
   }
 }

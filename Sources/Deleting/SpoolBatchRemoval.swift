@@ -4,6 +4,7 @@
 // A finished batch, in done/ or quarantine/, goes as a whole if one of its sessions was deleted. A batch that still waits goes if
 // all of its sessions were deleted; else a worker publishes the others and removes it.
 
+import Batching
 import FileSystem
 import FrameBatches
 import Glibc
@@ -15,12 +16,16 @@ struct SpoolBatchRemoval {
   private let identifier: BatchIdentifier
   /// All deleted sessions, also those of earlier runs.
   private let deleted: Set<SessionID>
+  /// Those of this run.
+  private let begun: Set<SessionID>
   /// Milliseconds to wait for batches that workers hold.
   private let waitMs: Int
 
-  init(_ spool: Spool, deleted: Set<SessionID>, _ identifier: BatchIdentifier, waitMs: Int) {
+  init(
+    _ spool: Spool, deleted: Set<SessionID>, begun: Set<SessionID>, _ identifier: BatchIdentifier, waitMs: Int
+  ) {
     self.spool = spool
-    self.deleted = deleted
+    (self.deleted, self.begun) = (deleted, begun)
     self.identifier = identifier
     self.waitMs = waitMs
   }
@@ -28,7 +33,7 @@ struct SpoolBatchRemoval {
   /// Removes the batches. A failure stops no other removal.
   func removeAll() -> BatchRemovals {
     let steps: [() throws -> BatchRemovals] = [
-      removeClaimsOfDeadWorkers, waitForWorkers, { try removeAll(in: spool.incoming) },
+      closeBatchers, removeClaimsOfDeadWorkers, waitForWorkers, { try removeAll(in: spool.incoming) },
       { try removeAll(in: spool.temporary) }, removeDraftsOfCollectors, removePictures,
       { try removeAll(in: spool.done) { $0.sessions.contains(where: deleted.contains) } }, removeQuarantined,
       emptyTrash,
@@ -99,12 +104,22 @@ struct SpoolBatchRemoval {
   private func removeDraftsOfCollectors() throws -> BatchRemovals {
     .of(try Directory.entries(ifAt: spool.collectors).filter { $0.kind == .directory }, stopsAtFailure: true) {
       folder in
-      // Beside the drafts there is a journal with file names.
-      try removeAll(in: spool.collectors + "/" + folder.name, directoriesOnly: true)
+      try removeAll(in: spool.collectors + "/\(folder.name)/drafts", directoriesOnly: true)
     }
   }
 
-  /// Removes the pictures that came over HTTP, and that no batch has yet.
+  /// Lets batchers make batches of the pictures that wait: these can be removed, or a worker refuses them.
+  private func closeBatchers() -> BatchRemovals {
+    .of(begun.sorted { $0.description < $1.description }) { session in
+      _ = try SessionClosing(spool).request(session)
+      return BatchRemovals()
+    }
+  }
+
+  /// Returns the sessions of this run of which pictures wait in batchers that other processes have.
+  private func closing() throws -> [String] { try begun.filter(spool.isClosing).map { "\(spool.closing)/*/\($0)" } }
+
+  /// Removes what is left of pictures that came over HTTP, and that no batch has yet.
   private func removePictures() -> BatchRemovals {
     .of(deleted.sorted { $0.description < $1.description }) { session in
       let path = spool.pictures + "/\(session)"
@@ -140,11 +155,11 @@ struct SpoolBatchRemoval {
     var held = try heldBatches()
     while true {
       held = held.filter(DurableFile.exists)
-      if held.isEmpty || MonotonicClock.milliseconds() >= deadline { break }
+      if try held.isEmpty && closing().isEmpty || MonotonicClock.milliseconds() >= deadline { break }
       try identifier.cancellation.check()
       usleep(50_000)
     }
-    return BatchRemovals(held: held)
+    return BatchRemovals(held: held + (try closing()))
   }
 
   /// Returns the paths of batches that workers hold, and that have a deleted session or tell none.

@@ -41,6 +41,13 @@ struct DeleteCommand: ReportingCommand {
 
   @OptionGroup var access: StoreAccess
 
+  @Option(
+    help: .call(
+      "With --store: the --ingest-state of a worker, whose pictures are not in the store yet.", valueName: "dir",
+      example: "/var/lib/encoder-worker"),
+    completion: .directory)
+  var ingestState: String?
+
   @Option(help: ArgumentHelp("The reason, for the tombstone and the audit log.", valueName: "text"))
   var reason: String?
 
@@ -57,6 +64,7 @@ struct DeleteCommand: ReportingCommand {
     if store != nil && (output != nil || spool != nil) {
       throw ValidationError("--store, or --output and --spool: one or the other")
     }
+    if store == nil && ingestState != nil { throw ValidationError("--ingest-state works with --store") }
     if undelete && reason != nil { throw ValidationError("--reason is for a deletion, not for --undelete") }
     if let reason, reason.utf8.count > Tombstone.maximumReasonBytes {
       throw ValidationError("--reason has at most \(Tombstone.maximumReasonBytes) bytes")
@@ -144,7 +152,9 @@ struct DeleteCommand: ReportingCommand {
       let objects = try S3Client(store, access.settings())
       let id = WorkerID()
       try objects.requireConditions(tryingAt: "incoming/.\(id)", name: "\(store)")
-      return StoreDeletionPlace(objects, name: "\(store)", staging: try Staging.temporary(for: id), identifier)
+      return StoreDeletionPlace(
+        objects, name: "\(store)", staging: try Staging.temporary(for: id),
+        state: try ingestState.map { try Spool(opening: $0) }, identifier)
     }
     let spool = try spool.map { try Spool(opening: $0) }
     let output = output ?? spool?.defaultOutput ?? ""

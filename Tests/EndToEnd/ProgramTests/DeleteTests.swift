@@ -29,7 +29,7 @@ import Testing
     try add("walk@4", [0, 1], atMs: Self.startMs + 60_000)
     try copy("walk@4", to: "claimed/\(Self.dead)/1.1.0/walk@4")
     try copy("walk@4", to: "tmp/walk@4")
-    try copy("walk@4", to: "collect/0123456789abcdef/walk@4")
+    try copy("walk@4", to: "collect/0123456789abcdef/drafts/walk@4")
     try copy("walk@4", to: "trash/\(Self.dead)~7")
     try copy("walk@4", to: "output/.staging/\(Self.dead)/1")
     try spool.scratch.file("spool/claimed/\(Self.dead)/alive", [])
@@ -79,7 +79,7 @@ import Testing
     #expect(lines[0].segments == 1 && lines[0].files > 10 && lines[0].bytes > 10_000 && lines[0].held.isEmpty)
     #expect(
       lines[0].batches == [
-        "claimed/\(Self.dead)/1.1.0/walk@4", "incoming/walk@4", "tmp/walk@4", "collect/0123456789abcdef/walk@4",
+        "claimed/\(Self.dead)/1.1.0/walk@4", "incoming/walk@4", "tmp/walk@4", "collect/0123456789abcdef/drafts/walk@4",
         "done/walk@1", "quarantine/walk@2", "quarantine/walk@3.tar",
       ])
     #expect(lines[0].unidentified == [spool.path + "/quarantine/unknown"])
