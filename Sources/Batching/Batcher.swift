@@ -22,7 +22,7 @@ import Glibc
 import WorkQueues
 
 package final class Batcher {
-  /// What happened while batches were made.
+  /// An event while batches are made.
   package enum News: Sendable {
     /// A batch is in `incoming/`; `isRecovered` if an earlier run had begun it.
     case published(batch: String, session: String, pictures: Int, isFinal: Bool, isRecovered: Bool)

@@ -99,7 +99,7 @@ import WorkQueues
     #expect(try TestSupport.names(in: path + "/held").isEmpty && TestSupport.names(in: path + "/drafts").isEmpty)
   }
 
-  /// What a worker of a version before the batcher has left.
+  /// A worker of a version before the batcher has left them.
   @Test func picturesOfAnEarlierVersionAreTakenOver() throws {
     try DurableFile.makeDirectories(path + "/.film@1.abc")
     try DurableFile.makeDirectories(path + "/.film@2.abc")

@@ -33,7 +33,7 @@ def fill(spool):
     add(spool, "walk@3", START + 60_000, OWN)
     add(spool, "other@2", START + 60_000, OTHER)
     waiting = os.path.join(spool, "incoming", "walk@3")
-    for place in (f"claimed/{DEAD}/1.1.0/walk@3", "tmp/walk@3", "collect/0123456789abcdef/walk@3", f"trash/{DEAD}~7",
+    for place in (f"claimed/{DEAD}/1.1.0/walk@3", "tmp/walk@3", "collect/0123456789abcdef/drafts/walk@3", f"trash/{DEAD}~7",
                   f"output/.staging/{DEAD}/1"):
         shutil.copytree(waiting, os.path.join(spool, place))
     for place in ("claimed", "output/.staging"):

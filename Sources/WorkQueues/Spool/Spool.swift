@@ -35,6 +35,14 @@ package struct Spool: Sendable {
   /// The default output directory.
   package var defaultOutput: String { path + "/output" }
 
+  /// All its directories but the output.
+  package var places: [String] {
+    [
+      incoming, temporary, claimed, quarantine, accepted, done, trash, collectors, notifications, pictures, receipts,
+      closing,
+    ]
+  }
+
   /// Opens a spool, and creates its missing directories.
   package init(creating path: String) throws(DiskError) {
     self.init(path)
@@ -89,9 +97,7 @@ package struct Spool: Sendable {
   /// Whether a directory may be the output. The spool and its directories may not: a session can be called like them.
   package func allows(output: String) -> Bool {
     let output = DurableFile.resolved(Self.withoutSlash(output))
-    let states = [
-      incoming, temporary, claimed, quarantine, accepted, done, trash, collectors, notifications, pictures, receipts, closing,
-    ].map(DurableFile.resolved)
+    let states = places.map(DurableFile.resolved)
     return output != DurableFile.resolved(path) && !states.contains { output == $0 || output.hasPrefix($0 + "/") }
   }
 
