@@ -85,6 +85,37 @@ import Testing
     #expect(try publish(batches[0], in: one).duplicate && index(backend) == after)
   }
 
+  /// The disk is full between the record and the views.
+  @Test(arguments: kinds) func endThatAFailureCutOffIsFinishedByTheNextRequest(kind: StoreKind) throws {
+    let backend = try kind.backend()
+    let store = try store(backend)
+    _ = try publish(session.batches[0], in: store)
+    _ = store.flushPending(all: true)
+    try backend.blockViews(true)
+    #expect(try store.requestEnd(EndRequest(id, .request)) == .requested)
+    #expect(throws: (any Error).self) { try end(store) }
+    try backend.blockViews(false)
+    #expect(try !hasEndedPlaylist(backend))
+    #expect(try store.requestEnd(EndRequest(id, .request)) == .requested && store.endRequests() == [id])
+    guard case .ended(let ended) = try end(store) else { return #expect(Bool(false), "it has not ended") }
+    #expect(try index(backend).complete && hasEndedPlaylist(backend))
+    #expect(try store.requestEnd(EndRequest(id, .request)) == .alreadyEnded(ended.end))
+  }
+
+  /// The views lack the last segments when the end is announced.
+  @Test(arguments: kinds) func endOfASessionWithDeferredViewsHasAllFrames(kind: StoreKind) throws {
+    let backend = try kind.backend()
+    let store = try store(backend)
+    let batch = session.batches[session.batches.count - 1] + "/batch.json"
+    let text = try String(contentsOfFile: batch, encoding: .utf8)
+    try text.replacing("\"version\"", with: "\"final\": true, \"version\"")
+      .write(toFile: batch, atomically: true, encoding: .utf8)
+    for batch in session.batches { _ = try publish(batch, in: store) }
+    guard case .ended(let ended) = try end(store) else { return #expect(Bool(false), "it has not ended") }
+    #expect(ended.frames == session.frames.count && ended.end.cause == .final)
+    #expect(try index(backend) == Index(complete: true, frames: ended.frames, endMs: ended.endMs))
+  }
+
   @Test(arguments: kinds) func finalBatchEndsItsSession(kind: StoreKind) throws {
     let backend = try kind.backend()
     let store = try store(backend)

@@ -17,6 +17,8 @@ protocol StoreBackend {
   func segments() throws -> [String: [UInt8]]
   /// A published file, such as `SESSION/session.json`; nil if there is none.
   func file(_ path: String) throws -> [UInt8]?
+  /// Makes all views fail that are written from now on, or no more.
+  func blockViews(_ isBlocked: Bool) throws
   /// The place of its deletions; nil if only its owner deletes sessions.
   var deletion: (any DeletionPlace)? { get throws }
 }
@@ -70,6 +72,20 @@ private struct DirectoryBackend: StoreBackend {
 
   func file(_ path: String) throws -> [UInt8]? { try DurableFile.contents(of: output + "/" + path, limit: .max) }
 
+  /// A playlist cannot be renamed to a directory.
+  func blockViews(_ isBlocked: Bool) throws {
+    for session in try names(in: output).filter({ !$0.hasPrefix(".") }) {
+      let (playlist, kept) = ("\(output)/\(session)/hls/session.m3u8", "\(output)/kept.m3u8")
+      if isBlocked {
+        try FileManager.default.moveItem(atPath: playlist, toPath: kept)
+        try FileManager.default.createDirectory(atPath: playlist + "/x", withIntermediateDirectories: true)
+      } else {
+        try FileManager.default.removeItem(atPath: playlist)
+        try FileManager.default.moveItem(atPath: kept, toPath: playlist)
+      }
+    }
+  }
+
   var deletion: (any DeletionPlace)? {
     DirectoryDeletionPlace(output: output, spool: nil, BatchIdentifier(unpacker: nil))
   }
@@ -97,6 +113,9 @@ private struct ObjectBackend: StoreBackend {
 
   func file(_ path: String) throws -> [UInt8]? { objects["output/" + path] }
 
+  /// The first request after the head's fails.
+  func blockViews(_ isBlocked: Bool) { objects.fail(from: isBlocked ? 2 : nil) }
+
   var deletion: (any DeletionPlace)? {
     get throws { StoreDeletionPlace(objects, name: Self.name, staging: try staging(), BatchIdentifier(unpacker: nil)) }
   }
@@ -120,6 +139,8 @@ private struct EmbedderBackend: StoreBackend {
   }
 
   func file(_ path: String) -> [UInt8]? { nil }
+
+  func blockViews(_ isBlocked: Bool) {}
 
   var deletion: (any DeletionPlace)? { nil }
 }

@@ -11,7 +11,7 @@ extension DirectoryStore {
 
   package func requestEnd(_ request: EndRequest) throws -> EndRequestOutcome {
     let directory = SessionDirectory(output: staging.output, session: request.session)
-    if let end = try directory.recordedEnd() { return .alreadyEnded(end) }
+    if let end = try directory.recordedEnd(), try directory.showsEnd() { return .alreadyEnded(end) }
     try requests.add(request, temporary: staging.temporaryFile())
     return .requested
   }
@@ -43,8 +43,9 @@ extension DirectoryStore {
     return try directory.locked(cancellation) {
       if let quietMs, try directory.recordedEnd() == nil, !isQuiet(session, forMs: quietMs) { return .goesOn }
       try index.record(SessionEnd(session, cause, endedMs: WallClock.nowMs), staging.temporaryFile(), in: directory)
-      // The record has made the cache invalid, unless it is old and the views are up to date.
-      if index.cache(of: directory) == nil { try index.update(directory, temporary: staging.temporaryFile()) }
+      // The record has made the cache invalid, unless it is old and the views were written since, or are deferred.
+      let cache = index.cache(of: directory)
+      if cache?.behind.isEmpty != true { try index.update(directory, cache, temporary: staging.temporaryFile()) }
       let path = directory.path + "/" + IndexView.jsonFile
       guard let end = try directory.recordedEnd(),
         let json = try DurableFile.contents(of: path, limit: IndexView.maximumBytes),
@@ -66,6 +67,16 @@ extension DirectoryStore {
     var status = stat()
     guard lstat("\(staging.output)/\(session)/\(IndexView.jsonFile)", &status) == 0 else { return false }
     return WallClock.nowMs - WallClock.unixMs(status.st_mtim.tv_sec, status.st_mtim.tv_nsec) >= quietMs
+  }
+}
+
+extension SessionDirectory {
+  /// Whether the views show that the session has ended. They do not if a failure came between the record and them.
+  fileprivate func showsEnd() throws -> Bool {
+    guard try indexHead()?.isComplete == true else { return false }
+    let hls = path + "/" + HLSPackage.directory
+    guard try DurableFile.isDirectory(hls) else { return true }
+    return try HLSPackage(path: hls, temporary: "").text().map(HLSPlaylist.hasEnded) ?? false
   }
 }
 

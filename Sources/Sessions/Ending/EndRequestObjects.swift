@@ -25,6 +25,8 @@ struct EndRequestObjects {
     _ = try objects.put(key(request.session), .bytes(request.bytes), .json, when: .always)
   }
 
+  func isThere(_ session: SessionID) throws -> Bool { try objects.head(key(session)) != nil }
+
   /// Returns the sessions with a request.
   func sessions() throws -> [SessionID] {
     var (last, found): (String?, [SessionID]) = (nil, [])

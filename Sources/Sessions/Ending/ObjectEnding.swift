@@ -7,9 +7,12 @@ extension ObjectStore {
   private var requests: EndRequestObjects { EndRequestObjects(objects: objects) }
 
   package func requestEnd(_ request: EndRequest) throws -> EndRequestOutcome {
-    if let end = try session(request.session).head().end { return .alreadyEnded(end) }
-    try requests.add(request)
-    return .requested
+    let session = session(request.session)
+    guard let end = try session.head().end else {
+      try requests.add(request)
+      return .requested
+    }
+    return try requests.isThere(session.id) && !session.showsEnd() ? .requested : .alreadyEnded(end)
   }
 
   package func endRequests() throws -> [SessionID] { try requests.sessions() }
@@ -41,7 +44,7 @@ extension ObjectStore {
         return .unknown
       }
       try session.updateViews(published)
-      try updatePlaylist(of: session)
+      try updatePlaylist(of: session, evenWithoutHLS: true)
       try openSessions?.close(id)
       return .ended(EndedSession(end, published.index))
     }

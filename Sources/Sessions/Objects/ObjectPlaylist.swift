@@ -34,7 +34,7 @@ struct ObjectPlaylist {
   /// Unix milliseconds.
   let nowMs: Int64
 
-  private var key: String { session.key(HLSPackage.directory + "/" + HLSPlaylist.file) }
+  private var key: String { session.playlistKey }
   private var superseded: SupersededObjects { SupersededObjects(of: session) }
 
   /// Adds the published segments that the playlist lacks.

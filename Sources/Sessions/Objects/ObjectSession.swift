@@ -70,6 +70,7 @@ struct ObjectSession {
 
   func indexKey(_ file: String) -> String { "index/\(id)/\(file)" }
   var headKey: String { indexKey("head.json") }
+  var playlistKey: String { key(HLSPackage.directory + "/" + HLSPlaylist.file) }
 
   // MARK: - The index
 
@@ -242,6 +243,14 @@ struct ObjectSession {
   }
 
   // MARK: - Its views
+
+  /// Whether the views show that the session has ended. They do not if a failure came between the head and them.
+  func showsEnd() throws -> Bool {
+    guard let json = try objects.get(key(IndexView.jsonFile), limit: Self.viewBytes)?.bytes,
+      IndexView.head(of: json)?.isComplete == true
+    else { return false }
+    return try objects.get(playlistKey, limit: Self.viewBytes).map { HLSPlaylist.hasEnded($0.bytes) } ?? true
+  }
 
   /// Brings `session.json` and `session.ffconcat` up to date.
   ///

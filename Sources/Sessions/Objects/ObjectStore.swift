@@ -120,11 +120,12 @@ package final class ObjectStore: WorkerStore, DeferringStore {
   /// - Parameters:
   ///   - known: segments that need not be fetched.
   ///   - releasedMs: segments that start by then are not held back.
+  ///   - evenWithoutHLS: whether to update the playlist of another worker if this one keeps none.
   func updatePlaylist(
     of session: ObjectSession, with known: some Sequence<KnownSegment> = EmptyCollection(),
-    releasedMs: Int64 = .min
+    releasedMs: Int64 = .min, evenWithoutHLS: Bool = false
   ) throws {
-    guard hasHLS else { return }
+    guard try hasHLS || evenWithoutHLS && objects.head(session.playlistKey) != nil else { return }
     let new = try ObjectPlaylist(session: session, staging: staging, nowMs: wallClock())
       .update(with: known, releasedMs: releasedMs)
     // If it was deleted meanwhile, the playlist came after the removal.

@@ -175,15 +175,10 @@ extension SessionDirectory {
     }
   }
 
-  /// Returns the size of all videos and whether the session is complete, from the beginning of `session.json`; nil if there is no such
-  /// file of ours.
+  /// See ``IndexView/head(of:)``.
   func indexHead() throws -> (bytes: Int, isComplete: Bool)? {
     let directory = try Directory(opening: path, followingLinks: false)
     guard case .bytes(let head)? = try directory.start(of: IndexView.jsonFile, count: 64) else { return nil }
-    let words = String(decoding: head, as: UTF8.self).split { "{\":,".contains($0) }
-    guard words.count > 3, words[0] == "bytes", let bytes = Int(words[1]), bytes >= 0, words[2] == "complete" else {
-      return nil
-    }
-    return (bytes, words[3] == "true")
+    return IndexView.head(of: head)
   }
 }

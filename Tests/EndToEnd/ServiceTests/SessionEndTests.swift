@@ -83,6 +83,36 @@ import Testing
     #expect(again.status == 0 && again.errors.contains("it had ended at"))
   }
 
+  /// The disk is full from some call on that gives a file its name.
+  @Test func endThatAFullDiskCutOffIsFinishedByTheNext() throws {
+    try add(0)
+    try spool.drain("--hls")
+    var isCutOff = true
+    var index = 0
+    while isCutOff && index < 50 {
+      index += 1
+      let copy = spool.scratch.path("copy")
+      try? FileManager.default.removeItem(atPath: copy)
+      try Tool.output("cp", ["-a", spool.path, copy])
+      let calls = "rename,renameat,renameat2"
+      let end = try Tool.run(
+        "strace",
+        [
+          "-f", "-qq", "-o", "/dev/null", "-e", "trace=\(calls)", "-e", "inject=\(calls):error=ENOSPC:when=\(index)+",
+          EncoderWorker.path, "end", "s", "--output", copy + "/output",
+        ])
+      isCutOff = end.status != 0
+      let again = try EncoderWorker.run("end", "s", "--output", copy + "/output")
+      #expect(again.status == 0, "call \(index): \(again.errors)")
+      #expect(try self.index("s", in: copy + "/output").complete, "call \(index)")
+      let playlist = try String(contentsOfFile: copy + "/output/s/hls/session.m3u8", encoding: .utf8)
+      #expect(playlist.hasSuffix("#EXT-X-ENDLIST\n"), "call \(index)")
+      let told = try ends(in: Tool.run(EncoderWorker.path, ["--spool", copy, "--drain", "--json"]))
+      #expect(told.map(\.cause) == ["request"], "call \(index)")
+    }
+    #expect(!isCutOff && index > 4)
+  }
+
   @Test func endOfASpoolWaitsForTheBatchesBeforeIt() throws {
     for number in 0..<3 { try add(number) }
     let end = try EncoderWorker.run("end", "s", "--spool", spool.path, "--output", spool.scratch.path("none"))

@@ -43,6 +43,16 @@ package struct IndexView: SessionView {
     return true
   }
 
+  /// Returns the size of all videos and whether the session is complete, from the beginning of `session.json`; nil if it is no such
+  /// file of ours.
+  static func head(of json: [UInt8]) -> (bytes: Int, isComplete: Bool)? {
+    let words = String(decoding: json.prefix(64), as: UTF8.self).split { "{\":,".contains($0) }
+    guard words.count > 3, words[0] == "bytes", let bytes = Int(words[1]), bytes >= 0, words[2] == "complete" else {
+      return nil
+    }
+    return (bytes, words[3] == "true")
+  }
+
   private func write(_ text: IndexText, _ update: ViewUpdate) throws {
     for (name, bytes) in text.files { try update.replace(name, bytes) }
     try Directory(opening: update.directory.path).sync()
