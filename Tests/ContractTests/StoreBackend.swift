@@ -75,7 +75,7 @@ private struct DirectoryBackend: StoreBackend {
   /// A playlist cannot be renamed to a directory.
   func blockViews(_ isBlocked: Bool) throws {
     for session in try names(in: output).filter({ !$0.hasPrefix(".") }) {
-      let (playlist, kept) = ("\(output)/\(session)/hls/session.m3u8", "\(output)/kept.m3u8")
+      let (playlist, kept) = ("\(output)/\(session)/hls/session.m3u8", "\(output)/.kept.m3u8")
       if isBlocked {
         try FileManager.default.moveItem(atPath: playlist, toPath: kept)
         try FileManager.default.createDirectory(atPath: playlist + "/x", withIntermediateDirectories: true)

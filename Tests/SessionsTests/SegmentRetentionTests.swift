@@ -89,12 +89,86 @@ import Testing
     #expect(try retain(seconds: 10, at: 200_000).segments == 0)
     #expect(try session.publishedStarts() == [start(15)])
     try requireRight()
-    // Nothing was published in it for that long, by file times.
-    let time = timespec(tv_sec: Int(start(0) / 1_000), tv_nsec: 0)
-    #expect(utimensat(AT_FDCWD, path + "/" + SegmentName.manifest(start(15)), [time, time], 0) == 0)
-    let report = try retain(seconds: 10, at: 200_000)
-    #expect(report.removed.map(\.isWhole) == [true] && report.segments == 1)
+  }
+
+  /// Sets when the segments that are there, and those that were removed, were published.
+  private func setPublication(unixMs: Int64) throws {
+    for start in try session.publishedStarts() {
+      let time = timespec(tv_sec: Int(unixMs / 1_000), tv_nsec: 0)
+      #expect(utimensat(AT_FDCWD, path + "/" + SegmentName.manifest(start), [time, time], 0) == 0)
+    }
+    if let before = try session.retention() {
+      try session.write(
+        SessionRetention(
+          startMs: before.startMs, originMs: before.originMs, segments: before.segments, isRemoving: false,
+          publishedMs: unixMs), temporary: package.output + "/.temporary")
+    }
+  }
+
+  /// Nothing was published in it for long. Its end is announced before it goes as a whole.
+  @Test(arguments: [false, true]) func sessionEndsBeforeARuleRemovesIt(isRequested: Bool) throws {
+    try package.publish(0..<20, package.views())
+    try setPublication(unixMs: start(0))
+    let requests = EndRequestFiles(output: package.output)
+    if isRequested {
+      try requests.add(EndRequest(session.session, .request), temporary: package.output + "/.temporary")
+    } else {
+      #expect(try retain(seconds: 10, at: 100_000, isDryRun: true).ending == [session.session])
+      let report = try retain(seconds: 10, at: 100_000)
+      #expect(report.ending == [session.session] && report.segments == 0)
+      #expect(try session.recordedEnd()?.cause == .quiet && HLSPlaylist.hasEnded(playlist()))
+    }
+    // While the announcement waits, only the first segments go.
+    let report = try retain(seconds: 10, at: 100_000)
+    #expect(report.ending == [session.session] && report.segments == 3)
+    #expect(try retain(seconds: 10, at: 100_000).segments == 0 && session.publishedStarts() == [start(15)])
+    #expect(try Verification.report(on: path).problems == [])
+    let held = try #require(try requests.take(session.session) { _ in false })
+    let staging = try package.staging()
+    let store = DirectoryStore(staging: staging, index: package.views())
+    guard
+      case .ended(let ended) = try store.end(
+        session.session, held.request.cause, ifQuietForMs: nil, cancellation: .never)
+    else { return #expect(Bool(false), "it has not ended") }
+    #expect(ended.end.cause == (isRequested ? .request : .quiet))
+    try store.removeEndRequest(held)
+    staging.remove()
+    let last = try retain(seconds: 10, at: 100_000)
+    #expect(last.removed.map(\.isWhole) == [true] && last.segments == 1 && last.ending.isEmpty)
     #expect(try names(in: package.output).filter { $0 != ".staging" } == [])
+  }
+
+  /// The removal of segments, and a repair of the views, are no publications.
+  @Test func onlyPublicationsKeepASessionOpen() throws {
+    let hourMs: Int64 = 3_600_000
+    let staging = try package.staging()
+    defer { staging.remove() }
+    let store = DirectoryStore(staging: staging, index: package.views())
+    func quiet() throws -> [SessionID] { try store.quietSessions(forMs: hourMs) }
+    try package.publish(0..<20, package.views())
+    #expect(try quiet().isEmpty)
+    try setPublication(unixMs: WallClock.nowMs - 2 * hourMs)
+    // A worker that has looked does not look again before the session can be quiet.
+    #expect(try quiet().isEmpty)
+    let other = DirectoryStore(staging: staging, index: package.views())
+    try retain(seconds: 10, at: 22)
+    #expect(try session.retention()?.segments == 2)
+    try Data().write(to: URL(fileURLWithPath: path + "/session.json"))
+    _ = try Verification.report(on: path, repair: true)
+    #expect(try other.quietSessions(forMs: hourMs) == [session.session])
+    guard case .goesOn = try other.end(session.session, .quiet, ifQuietForMs: 3 * hourMs, cancellation: .never)
+    else { return #expect(Bool(false), "it has ended") }
+    // A late batch is published, and removed again: the session is not quiet.
+    try package.publish(20..<25, package.views())
+    try setPublication(unixMs: WallClock.nowMs - 2 * hourMs)
+    try package.publish(25..<30, package.views())
+    let late = try #require(try session.publication(since: WallClock.nowMs - hourMs))
+    try package.publish(40..<45, package.views())
+    let time = timespec(tv_sec: Int((WallClock.nowMs - 2 * hourMs) / 1_000), tv_nsec: 0)
+    #expect(utimensat(AT_FDCWD, path + "/" + SegmentName.manifest(start(40)), [time, time], 0) == 0)
+    try retain(seconds: 5, at: 40)
+    #expect(try session.publishedStarts() == [start(40)] && session.retention()?.publishedMs == late)
+    #expect(try session.publication(since: late) == late && session.publication(since: late + 1) == nil)
   }
 
   @Test func batchFromBeforeTheFirstSegmentIsRefused() throws {
@@ -209,8 +283,11 @@ import Testing
     try retain(seconds: 1_000_000, at: 40, maximumBytes: 1)
     #expect(try sizes().map(\.startMs) == [start(25), start(28)])
     for directory in [session, other] { #expect(try Verification.report(on: directory.path).problems == []) }
-    // Days later they go, too.
+    // Days later they go, too, once their ends are announced.
     let days = Int(WallClock.nowMs - GrowingPackage.startMs) / 1_000 + 3 * 86_400
+    let last = try retain(seconds: 10_000_000_000, at: days, maximumBytes: 1)
+    #expect(last.ending == [session.session, other.session] && last.segments == 0)
+    for directory in [session, other] { try EndRequestFiles(output: package.output).remove(directory.session) }
     try retain(seconds: 10_000_000_000, at: days, maximumBytes: 1)
     #expect(try names(in: package.output).filter { $0 != ".staging" } == [])
   }

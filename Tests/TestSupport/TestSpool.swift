@@ -44,6 +44,13 @@ public struct TestSpool {
     try Tool.run(EncoderWorker.path, ["--spool", path, "--drain"] + options, verifying: verifying)
   }
 
+  /// Ends a session of the default output, as if a worker had announced that.
+  public func endAnnounced(_ session: String) throws {
+    let end = try EncoderWorker.run("end", session, "--output", output)
+    guard end.status == 0 else { throw Tool.Failure("end: \(end.errors)") }
+    for place in [".ending", ".behind"] { try? FileManager.default.removeItem(atPath: "\(output)/\(place)") }
+  }
+
   public func names(_ state: String) throws -> [String] {
     let directory = path + "/" + state
     return FileManager.default.fileExists(atPath: directory) ? try TestSupport.names(in: directory) : []

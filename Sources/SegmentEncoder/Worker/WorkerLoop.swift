@@ -35,6 +35,8 @@ package final class WorkerLoop: Sendable {
   private let retention: RetentionPasses?
   private let isDiskSpaceLow = Atomic(false)
   private let isWaitingForReceiver = Atomic(false)
+  /// Whether the drain has ended the sessions that its last pass of retention removes.
+  private let hasEndedSessions = Atomic(false)
 
   /// Seconds between scans for claims abandoned by dead workers.
   private static let rescan = 5
@@ -81,7 +83,7 @@ package final class WorkerLoop: Sendable {
     let watchdog = try worker.jobs.start(isStopping: { [shutdown] in shutdown.isStopping }, onStuck)
     defer { watchdog.stop() }
     try startThreads()
-    // A drain makes one pass at its end.
+    // A drain makes one pass before its end, and one at its end.
     let passes = drains ? nil : try retention?.start()
     defer { passes?.stop() }
     try worker.texts?.start()
@@ -150,7 +152,10 @@ package final class WorkerLoop: Sendable {
       try worker.queue.waiting().filter { !deferredNames.contains($0.name ?? "") }.map(Worker.WorkItem.waiting))
     guard drains && pool.isIdle && isDelivered && !retries.isAwaiting else { return true }
     // Dead workers may have held more batches than one scan takes over.
-    return try takeOver() || worker.endSessions(now: true) > 0
+    if try takeOver() || worker.endSessions(now: true) > 0 { return true }
+    guard let retention, !hasEndedSessions.exchange(true, ordering: .relaxed) else { return false }
+    retention.pass()
+    return worker.endSessions(now: true) > 0
   }
 
   /// Whether a drain has nothing left but events that their receiver does not take.

@@ -5,6 +5,7 @@ import Encoding
 import FileSystem
 import FrameBatches
 import Glibc
+import Synchronization
 
 extension DirectoryStore {
   private var requests: EndRequestFiles { EndRequestFiles(output: staging.output) }
@@ -41,7 +42,7 @@ extension DirectoryStore {
       return .unknown
     }
     return try directory.locked(cancellation) {
-      if let quietMs, try directory.recordedEnd() == nil, !isQuiet(session, forMs: quietMs) { return .goesOn }
+      if let quietMs, try directory.recordedEnd() == nil, try !isQuiet(directory, forMs: quietMs) { return .goesOn }
       try index.record(SessionEnd(session, cause, endedMs: WallClock.nowMs), staging.temporaryFile(), in: directory)
       // The record has made the cache invalid, unless it is old and the views were written since, or are deferred.
       let cache = index.cache(of: directory)
@@ -57,20 +58,57 @@ extension DirectoryStore {
 
   package func quietSessions(forMs quietMs: Int64) throws -> [SessionID] {
     guard DurableFile.isReachableDirectory(staging.output) else { return [] }
-    return try Directory(opening: staging.output).entries().filter { $0.kind == .directory }
-      .compactMap { SessionID($0.name) }
-      .filter { isQuiet($0, forMs: quietMs) && !DurableFile.exists("\(staging.output)/\($0)/\(SessionEnd.file)") }
+    let open = try Directory(opening: staging.output).entries().filter { $0.kind == .directory }
+      .compactMap { SessionID($0.name) }.filter { !DurableFile.exists("\(staging.output)/\($0)/\(SessionEnd.file)") }
+    publications.keep(open)
+    return try open.filter { session in
+      try isQuiet(SessionDirectory(output: staging.output, session: session), forMs: quietMs)
+    }
   }
 
-  /// Whether nothing of a session was published for some time: `session.json` is written with each publication, or a moment later.
-  private func isQuiet(_ session: SessionID, forMs quietMs: Int64) -> Bool {
-    var status = stat()
-    guard lstat("\(staging.output)/\(session)/\(IndexView.jsonFile)", &status) == 0 else { return false }
-    return WallClock.nowMs - WallClock.unixMs(status.st_mtim.tv_sec, status.st_mtim.tv_nsec) >= quietMs
+  /// Whether nothing of a session was published for some time.
+  private func isQuiet(_ directory: SessionDirectory, forMs quietMs: Int64) throws -> Bool {
+    let sinceMs = WallClock.nowMs - quietMs
+    if let known = publications[directory.session], known > sinceMs { return false }
+    let latest = try directory.publication(since: sinceMs + 1)
+    publications[directory.session] = latest
+    return latest == nil && DurableFile.exists(directory.path + "/" + IndexView.jsonFile)
+  }
+}
+
+/// The last publications in sessions that go on, as far as a search for quiet ones has seen them, in unix milliseconds. A session is
+/// not searched before it can be quiet.
+final class KnownPublications: Sendable {
+  private let known = Mutex<[SessionID: Int64]>([:])
+
+  subscript(session: SessionID) -> Int64? {
+    get { known.withLock { $0[session] } }
+    set { known.withLock { $0[session] = newValue } }
+  }
+
+  /// Forgets all other sessions.
+  func keep(_ sessions: [SessionID]) {
+    let kept = Set(sessions)
+    known.withLock { $0 = $0.filter { kept.contains($0.key) } }
   }
 }
 
 extension SessionDirectory {
+  /// Whether its end is recorded, and no worker has to announce it any more. A session whose manifests are damaged cannot end.
+  package func hasAnnouncedEnd() throws -> Bool {
+    guard try !EndRequestFiles(output: DurableFile.parentDirectory(of: path)).isThere(session) else { return false }
+    return try DurableFile.isThere(path + "/" + SessionEnd.file) || isDamaged()
+  }
+
+  /// Whether the manifests cannot be read, or there are none.
+  fileprivate func isDamaged() throws -> Bool {
+    do {
+      return try publishedStarts().map(segment).isEmpty
+    } catch is DamagedOutput {
+      return true
+    }
+  }
+
   /// Whether the views show that the session has ended. They do not if a failure came between the record and them.
   fileprivate func showsEnd() throws -> Bool {
     guard try indexHead()?.isComplete == true else { return false }
@@ -81,6 +119,19 @@ extension SessionDirectory {
 }
 
 extension SessionViews {
+  /// Ends a session that a rule is about to remove, and asks the workers to announce that. Call it with the session locked.
+  ///
+  /// - Returns: false if it has ended, is about to, or is damaged.
+  package func endIfOpen(_ directory: SessionDirectory, _ temporary: () throws -> String) throws -> Bool {
+    let requests = EndRequestFiles(output: DurableFile.parentDirectory(of: directory.path))
+    guard try !requests.isThere(directory.session), try !directory.hasAnnouncedEnd() else { return false }
+    // First the request: a crash behind the record loses no announcement.
+    try requests.add(EndRequest(directory.session, .quiet), temporary: temporary())
+    try record(SessionEnd(directory.session, .quiet, endedMs: WallClock.nowMs), temporary(), in: directory)
+    try update(directory, temporary: temporary())
+    return true
+  }
+
   /// Records the end of a session, unless it is recorded. Call it with the session locked, and update its views afterwards.
   ///
   /// - Parameter temporary: a file name to write under, on the same file system.

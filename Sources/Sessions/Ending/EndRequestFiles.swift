@@ -31,6 +31,8 @@ struct EndRequestFiles {
     }
   }
 
+  func isThere(_ session: SessionID) throws(DiskError) -> Bool { try DurableFile.isThere(file(of: session)) }
+
   /// Returns the sessions with a request.
   func sessions() throws(DiskError) -> [SessionID] {
     try Directory.entries(ifAt: path).filter { $0.name.hasSuffix(Self.ending) }

@@ -14,7 +14,7 @@ package struct SessionEnd: Sendable, Equatable {
     case final
     /// A person or a producer has asked for it.
     case request
-    /// Nothing was published for some time.
+    /// Nothing was published for some time, or a rule is about to remove the session.
     case quiet
   }
 

@@ -13,6 +13,7 @@ package struct DirectoryStore: WorkerStore {
   package let index: SessionViews
   /// Refuses batches far from their session; nil to take them.
   private let appendGuard: AppendGuard?
+  let publications = KnownPublications()
 
   package init(staging: Staging, index: SessionViews, appendGuard: AppendGuard? = nil) {
     self.staging = staging

@@ -13,6 +13,8 @@ package struct RemovedSegments: Sendable, Equatable {
   package private(set) var untilMs = Int64.min
   /// Whether the session went as a whole.
   package internal(set) var isWhole = false
+  /// Whether all of the session would go, and it waits for the announcement of its end.
+  package internal(set) var isEnding = false
 
   init(_ session: SessionID) { self.session = session }
 

@@ -32,6 +32,8 @@ package struct RetentionReport: Sendable {
   package fileprivate(set) var removed: [RemovedSegments] = []
   /// Sessions that another process holds.
   package fileprivate(set) var held: [SessionID] = []
+  /// Sessions that go as a whole once their ends are announced.
+  package fileprivate(set) var ending: Set<SessionID> = []
   package fileprivate(set) var failures: [any Error] = []
 
   package var segments: Int { removed.reduce(0) { $0 + $1.segments } }
@@ -119,6 +121,7 @@ package struct RollingRetention: Sendable {
     } catch {
       report.failures.append(error)
     }
+    if removed.isEnding { report.ending.insert(session) }
     guard removed.segments > 0 else { return }
     // In a dry run, both limits may remove the same segments.
     if let known = report.removed.firstIndex(where: { $0.session == session }) {
@@ -147,7 +150,9 @@ extension SessionDirectory {
 
   fileprivate func preview(_ rule: RemovalRule, _ removed: inout RemovedSegments) throws {
     let starts = try publishedStarts()
-    removed.isWhole = try isOver(rule, starts)
+    let isOver = try isOver(rule, starts)
+    removed.isWhole = try isOver && hasAnnouncedEnd()
+    removed.isEnding = isOver && !removed.isWhole
     removed.add(
       try removed.isWhole ? starts.map(segment) : firstSegments(rule, of: starts, limit: .max))
   }

@@ -37,13 +37,18 @@ struct SegmentRemoval {
       guard let rule else { return }
       let starts = try directory.publishedStarts()
       if try directory.isOver(rule, starts) {
-        // A damaged manifest goes, too.
-        removed.add(starts.compactMap { try? directory.segment($0) })
-        removed.isWhole = true
-        hidden = try directory.hide()
-      } else {
-        isDone = try !removeFirst(rule, of: starts, &removed)
+        removed.isEnding = try views.endIfOpen(directory, temporary)
+        if removed.isEnding { return }
+        if try directory.hasAnnouncedEnd() {
+          // A damaged manifest goes, too.
+          removed.add(starts.compactMap { try? directory.segment($0) })
+          removed.isWhole = true
+          hidden = try directory.hide()
+          return
+        }
+        removed.isEnding = true
       }
+      isDone = try !removeFirst(rule, of: starts, &removed)
     }
     if let hidden {
       try SessionRemoval.forget(directory.session, output: output)
@@ -90,7 +95,8 @@ struct SegmentRemoval {
     let before = try directory.retention()
     var retention = SessionRetention(
       startMs: first.startMs, originMs: before?.originMs ?? all[0].startMs,
-      segments: (before?.segments ?? 0) + all.count, isRemoving: true)
+      segments: (before?.segments ?? 0) + all.count, isRemoving: true,
+      publishedMs: try [before?.publishedMs, directory.lastPublishedMs(of: all.map(\.startMs))].compactMap { $0 }.max())
     let markers = MarkerFiles(beside: directory)
     let wasMarked = markers.isThere(directory.session)
     _ = try markers.add(directory.session, known: nil)
@@ -169,10 +175,7 @@ extension SessionDirectory {
   func isOver(_ rule: RemovalRule, _ starts: [Int64]) throws -> Bool {
     guard let last = starts.last, !rule.spares(startMs: last), try rule.removes(segment(last)) else { return false }
     if try rule.removesComplete && indexHead()?.isComplete == true { return true }
-    let directory = try Directory(opening: path, followingLinks: false)
-    return starts.allSatisfy { start in
-      directory.stamp(of: SegmentName.manifest(start)).map { $0.modified / 1_000_000 < rule.idleSinceMs } ?? true
-    }
+    return try publication(since: rule.idleSinceMs) == nil
   }
 
   /// See ``IndexView/head(of:)``.

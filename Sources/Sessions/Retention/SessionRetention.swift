@@ -25,9 +25,12 @@ package struct SessionRetention: Sendable, Equatable {
   package var segments: Int
   /// Whether files of removed segments may still be there.
   package var isRemoving: Bool
+  /// When the last of the removed segments was published, in unix milliseconds; nil if an earlier version removed them.
+  let publishedMs: Int64?
 
-  init(startMs: Int64, originMs: Int64, segments: Int, isRemoving: Bool) {
+  init(startMs: Int64, originMs: Int64, segments: Int, isRemoving: Bool, publishedMs: Int64?) {
     (self.startMs, self.originMs, self.segments, self.isRemoving) = (startMs, originMs, segments, isRemoving)
+    self.publishedMs = publishedMs
   }
 
   init(_ json: JSONValue, of session: SessionID) throws(JSONError) {
@@ -36,7 +39,7 @@ package struct SessionRetention: Sendable, Equatable {
     guard try json.required("session", .string) == session.description else { throw JSONError("session: another one") }
     self.init(
       startMs: try number("startMs"), originMs: try number("originMs"), segments: Int(try number("removedSegments")),
-      isRemoving: try json.required("removing", .bool))
+      isRemoving: try json.required("removing", .bool), publishedMs: try json.optional("publishedMs", .integer))
     guard originMs <= startMs else { throw JSONError("originMs: later than startMs") }
   }
 
@@ -50,10 +53,12 @@ package struct SessionRetention: Sendable, Equatable {
   }
 
   func bytes(of session: SessionID) -> [UInt8] {
-    JSONValue.object([
+    var members: [String: JSONValue] = [
       "format": .string(Self.format), "session": .string(session.description), "startMs": .number(startMs),
       "originMs": .number(originMs), "removedSegments": .number(segments), "removing": .bool(isRemoving),
-    ]).bytes() + [UInt8(ascii: "\n")]
+    ]
+    members["publishedMs"] = publishedMs.map { .number($0) }
+    return JSONValue.object(members).bytes() + [UInt8(ascii: "\n")]
   }
 }
 

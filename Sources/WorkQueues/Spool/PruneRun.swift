@@ -31,6 +31,8 @@ final class PruneRun {
   private(set) var pruned: [Pruned] = []
   /// Paths in use.
   var skipped: [String] = []
+  /// Paths of sessions that go once a worker has announced their ends.
+  var ending: [String] = []
   private(set) var failures: [any Error] = []
 
   init(_ pruning: Pruning, _ monitor: HeartbeatMonitor) {

@@ -45,9 +45,11 @@ package struct Pruning {
     return others
   }
 
+  /// The removed paths, those in use, the sessions whose ends have to be announced first, and the failures.
+  package typealias Result = (pruned: [Pruned], skipped: [String], ending: [String], failures: [any Error])
+
   /// - Parameter monitor: has watched the workers of other hosts for a lease.
-  /// - Returns: the removed paths, those in use, and the failures.
-  package func run(with monitor: HeartbeatMonitor) -> (pruned: [Pruned], skipped: [String], failures: [any Error]) {
+  package func run(with monitor: HeartbeatMonitor) -> Result {
     let run = PruneRun(self, monitor)
     // Reasons first: the workers' directories tell which workers are dead.
     run.attempt(run.pruneReasons)
@@ -58,7 +60,7 @@ package struct Pruning {
     // Before single videos: their session may go as a whole.
     run.prune(by: retention)
     run.attempt { try run.pruneFiles(atMs: retention.nowMs) }
-    return (run.pruned, run.skipped, run.failures)
+    return (run.pruned, run.skipped, run.ending, run.failures)
   }
 
   private var parents: [String] { [spool.claimed, output + "/.staging"] }

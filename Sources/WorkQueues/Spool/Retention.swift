@@ -84,18 +84,21 @@ extension PruneRun {
     ).run(nowMs: retention.nowMs, isDryRun: pruning.isDryRun)
     for removed in report.removed { add(removed) }
     skipped += report.held.map { output + "/\($0)" }
+    ending += report.ending.map { output + "/\($0)" }.filter { !ending.contains($0) }.sorted()
     for failure in report.failures { attempt { throw failure } }
   }
 
   private func pruneSessions(before limitMs: Int64) throws {
+    let temporary = TemporaryFiles(output: output)
+    defer { temporary.remove() }
     for entry in try entries(in: output) where entry.kind == .directory {
       guard let session = SessionID(entry.name) else { continue }
       let directory = SessionDirectory(output: output, session: session)
-      // The cheap check first: it is enough for a young session.
-      if let viewMs = changedMs(directory.path + "/" + IndexView.jsonFile), viewMs >= limitMs { continue }
       attempt {
+        // The cheap check first: it is enough for a young session.
+        guard try directory.publication(since: limitMs) == nil else { return }
         do {
-          _ = try directory.lockedIfFree { try prune(directory, before: limitMs) }
+          _ = try directory.lockedIfFree { try prune(directory, before: limitMs, temporary) }
         } catch is SessionHeld {
           skipped.append(directory.path)
         }
@@ -104,10 +107,13 @@ extension PruneRun {
   }
 
   /// Call it with the session locked.
-  private func prune(_ directory: SessionDirectory, before limitMs: Int64) throws {
-    let manifests = try directory.publishedStarts().map { directory.path + "/" + SegmentName.manifest($0) }
-    let files = manifests + [directory.path + "/" + IndexView.jsonFile]
-    guard !manifests.isEmpty, let lastMs = files.compactMap(changedMs).max(), lastMs < limitMs else { return }
+  private func prune(_ directory: SessionDirectory, before limitMs: Int64, _ temporary: TemporaryFiles) throws {
+    guard try !directory.publishedStarts().isEmpty, try directory.publication(since: limitMs) == nil else { return }
+    guard try directory.hasAnnouncedEnd() else {
+      if !pruning.isDryRun { _ = try SessionViews().endIfOpen(directory) { try temporary.next() } }
+      ending.append(directory.path)
+      return
+    }
     remove(directory.path, "a session") {
       if let reason = pruning.tombstoneReason {
         _ = try SessionTombstones(output: output).add(
@@ -121,12 +127,6 @@ extension PruneRun {
   private func cameMs(_ path: String) -> Int64? {
     var status = stat()
     return lstat(path, &status) == 0 ? WallClock.unixMs(status.st_ctim.tv_sec, status.st_ctim.tv_nsec) : nil
-  }
-
-  /// The time when a file was last written.
-  private func changedMs(_ path: String) -> Int64? {
-    var status = stat()
-    return lstat(path, &status) == 0 ? WallClock.unixMs(status.st_mtim.tv_sec, status.st_mtim.tv_nsec) : nil
   }
 
   /// The entries of a directory, which may not exist yet.

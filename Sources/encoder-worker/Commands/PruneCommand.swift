@@ -65,11 +65,14 @@ struct PruneCommand: ReportingCommand {
       say("watching \(count(watched, "directory", "directories")) of other hosts' workers for \(lease) s")
       sleep(UInt32(lease))
     }
-    let (pruned, skipped, failures) = pruning.run(with: monitor)
+    let (pruned, skipped, ending, failures) = pruning.run(with: monitor)
     for item in pruned {
       results.print(json: item.json, text: "\(item.path): \(item.what), \(count(item.bytes, "byte"))".oneLine)
     }
     for path in skipped { say("\(path): left, another process holds its lock") }
+    for path in ending {
+      say("\(path): \(dryRun ? "would end" : "has ended"); prune removes it after a worker has announced that")
+    }
     for failure in failures { say("encoder-worker: \(failure)", .error) }
     let bytes = pruned.reduce(0) { $0 + $1.bytes }
     let verb = dryRun ? "would be removed" : "removed"

@@ -190,6 +190,7 @@ import Testing
 
   @Test func pruneCanLeaveTombstones() throws {
     let session = spool.output + "/walk"
+    try spool.endAnnounced("walk")
     for file in try names(in: session) {
       let time = timespec(tv_sec: time(nil) - 100 * 86_400, tv_nsec: 0)
       #expect(utimensat(AT_FDCWD, session + "/" + file, [time, time], AT_SYMLINK_NOFOLLOW) == 0)

@@ -156,6 +156,65 @@ import Testing
     #expect(try ends(in: spool.drain("--json")).count == 1)
   }
 
+  /// Sets the times of all manifests to two hours ago.
+  private func age(_ output: String) throws {
+    for name in try names(in: output + "/s") where name.hasPrefix("segment-") && name.hasSuffix(".json") {
+      try FileManager.default.setAttributes(
+        [.modificationDate: Date(timeIntervalSinceNow: -7_200)], ofItemAtPath: "\(output)/s/\(name)")
+    }
+  }
+
+  private func isThere(_ output: String) -> Bool { FileManager.default.fileExists(atPath: output + "/s/session.json") }
+
+  @Test func drainThatRemovesASessionAnnouncesItsEndFirst() throws {
+    try add(0)
+    try spool.drain()
+    try age(spool.output)
+    let told = try ends(in: spool.drain("--json", "--retain", "1h"))
+    #expect(told.map(\.cause) == ["quiet"] && told.first?.frames == 2 && !isThere(spool.output))
+  }
+
+  /// `prune` is killed before each call that makes or removes a name. The session goes after its end was announced, once.
+  @Test func pruneRemovesASessionAfterAWorkerHasAnnouncedItsEnd() throws {
+    try add(0)
+    try spool.drain("--hls")
+    try age(spool.output)
+    let calls = "link,linkat,unlink,unlinkat,rename,renameat,renameat2,rmdir,mkdir,mkdirat"
+    var (isKilled, index) = (true, 0)
+    while isKilled && index < 200 {
+      index += 1
+      let copy = spool.scratch.path("copy")
+      let output = copy + "/output"
+      try? FileManager.default.removeItem(atPath: copy)
+      try Tool.output("cp", ["-a", spool.path, copy])
+      func prune() throws -> Tool.Result { try EncoderWorker.run("prune", "--spool", copy, "--sessions", "1h") }
+      func tell() throws -> [Line] {
+        try ends(in: Tool.run(EncoderWorker.path, ["--spool", copy, "--drain", "--json"]))
+      }
+      let run = try Tool.run(
+        "strace",
+        [
+          "-f", "-qq", "-o", "/dev/null", "-e", "trace=\(calls)", "-e", "inject=\(calls):signal=SIGKILL:when=\(index)",
+          EncoderWorker.path, "prune", "--spool", copy, "--sessions", "1h",
+        ])
+      isKilled = run.status != 0
+      #expect(isThere(output), "call \(index)")
+      var told = try tell()
+      #expect(isThere(output), "call \(index)")
+      if told.isEmpty {
+        let second = try prune()
+        #expect(second.status == 0 && second.errors.contains("has ended") && isThere(output), "\(second.errors)")
+        let playlist = try String(contentsOfFile: output + "/s/hls/session.m3u8", encoding: .utf8)
+        #expect(try playlist.hasSuffix("#EXT-X-ENDLIST\n") && self.index("s", in: output).complete, "call \(index)")
+        told = try tell()
+      }
+      #expect(told.map(\.cause) == ["quiet"], "call \(index)")
+      #expect(try prune().status == 0 && !isThere(output), "call \(index)")
+      #expect(try tell().isEmpty, "call \(index)")
+    }
+    #expect(!isKilled && index > 4)
+  }
+
   /// The worker is killed before each call that makes or removes a name. The next worker ends the session, and tells of it with the
   /// same key.
   @Test func crashAtAnyCallLosesNoEnd() throws {
