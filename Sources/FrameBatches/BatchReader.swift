@@ -107,7 +107,10 @@ extension Batch {
     guard Limits.intervals.contains(intervalMs) else {
       throw bad("intervalMs \(intervalMs) is not between 1 and 3600000", "give the nominal capture interval")
     }
-    let endMs = draft.endMs ?? last.timeMs + intervalMs
+    // The distances of a recorder that captures on change say nothing about its last picture.
+    let isGuessed = draft.capture == .onChange && draft.intervalMs == nil && options.intervalMs == nil
+    let holdMs = isGuessed ? min(intervalMs, 1_000) : intervalMs
+    let endMs = draft.endMs ?? last.timeMs + holdMs
     guard endMs > last.timeMs, limits.instants.contains(endMs) else {
       throw bad(
         "endMs \(endMs) is not after the last capture \(last.timeMs)",

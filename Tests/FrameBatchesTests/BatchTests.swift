@@ -47,6 +47,18 @@ private func cause(_ body: () throws -> Void) -> String? {
     #expect(batch.endMs == 1_767_859_522_354 + 1_000)
   }
 
+  /// The distances of a recorder that captures on change say nothing about its last picture.
+  @Test(arguments: [
+    (#""capture":"onChange","#, 1_000), (#""capture":"onChange","intervalMs":5000,"#, 5_000), ("", 40_000),
+  ])
+  func lastPictureOfARecorderThatCapturesOnChangeStaysForItsInterval(facts: String, holdMs: Int64) throws {
+    let batch = try read(
+      native(
+        #"{"version":1,"session":"S",\#(facts)"#
+          + #""frames":[{"file":"a.jpg","timeMs":1767859512340},{"file":"b.jpg","timeMs":1767859552340}]}"#))
+    #expect(batch.endMs == 1_767_859_552_340 + holdMs)
+  }
+
   @Test(arguments: [
     (["1767859512340@x", "a"], "1767859512340"), (["s1@1.tar.gz"], "s1"), (["s1.tar.zst"], "s1"), (["s1.TGZ"], "s1"),
   ])

@@ -53,6 +53,8 @@ package struct PublishedSegment: Sendable, Equatable {
   package let intervalMs: Int64
   /// The gap up to the batch's next capture or its end.
   package let gapAfterMs: Int64
+  /// Whether its recorder captures on change only: a picture without a successor stays on screen.
+  package private(set) var capturesChanges = false
   /// Whether the session ends with the segment.
   package let isFinal: Bool
   /// Whether its end is a guess, so that a later batch may cut its last picture short anywhere.
@@ -123,8 +125,8 @@ extension PublishedSegment {
           timeMs: $0.capture.timeMs, holdMs: $0.holdMs, isCaptured: $0.status == .captured,
           changedBlocks: $0.changedBlocks)
       },
-      intervalMs: batch.intervalMs, gapAfterMs: last.closingGapMs ?? 0, isFinal: batch.isFinal && part == parts,
-      isEndOpen: batch.isEndOpen && part == parts, encoder: encoder)
+      intervalMs: batch.intervalMs, gapAfterMs: last.closingGapMs ?? 0, capturesChanges: batch.capture == .onChange,
+      isFinal: batch.isFinal && part == parts, isEndOpen: batch.isEndOpen && part == parts, encoder: encoder)
   }
 
   /// Reads a manifest.
@@ -165,6 +167,7 @@ extension PublishedSegment {
     }
     intervalMs = Int64(try count("intervalMs"))
     gapAfterMs = Int64(try count("gapAfterMs"))
+    capturesChanges = json.object?["capture"]?.string == Batch.Capture.onChange.rawValue
     isFinal = try json.required("final", .bool)
     isEndOpen = json.object?["endIsOpen"]?.bool ?? false
     encoder = json.object?["encoder"] ?? .null

@@ -72,9 +72,13 @@ struct ObjectPlaylist {
         if listed.count + rest.count == index.count {
           try DurableFile.create(package.path + "/" + HLSPlaylist.file, there.bytes, isDurable: false)
           let new = try fetch(rest, known, into: directory, releasedMs: releasedMs)
+          let last = try session.segment(end)
+          if let first = new.segments.first, last.isHeld(until: first) {
+            try fetchVideo(of: last, known, into: directory)
+          }
           package.marks = { new.marks[$0.startMs] ?? SegmentMarks() }
           outcome = try package.extend(
-            by: [session.segment(end)] + new.segments, sessionStartMs: index.startMs, releasedMs: releasedMs,
+            by: [last] + new.segments, sessionStartMs: index.startMs, releasedMs: releasedMs,
             hasEnded: index.isComplete, from: directory)
         }
       }
@@ -113,15 +117,21 @@ struct ObjectPlaylist {
       }
     }
     for segment in HLSPackage.listable(segments[...], releasedMs) {
-      let video = directory.path + "/" + segment.file
-      if DurableFile.exists(video) { continue }
-      if let own = known[segment.startMs]?.video, segment.bytes == (try DurableFile.size(of: own)) {
-        guard try DurableFile.link(own, to: video) else { throw DiskError("link", video, code: EEXIST) }
-      } else {
-        _ = try session.objects.download(session.key(segment.file), to: video, limit: segment.bytes)
-      }
+      try fetchVideo(of: segment, known, into: directory)
     }
     return (segments, marks)
+  }
+
+  private func fetchVideo(
+    of segment: PublishedSegment, _ known: [Int64: KnownSegment], into directory: SessionDirectory
+  ) throws {
+    let video = directory.path + "/" + segment.file
+    if DurableFile.exists(video) { return }
+    if let own = known[segment.startMs]?.video, segment.bytes == (try DurableFile.size(of: own)) {
+      guard try DurableFile.link(own, to: video) else { throw DiskError("link", video, code: EEXIST) }
+    } else {
+      _ = try session.objects.download(session.key(segment.file), to: video, limit: segment.bytes)
+    }
   }
 
   /// - Parameters:

@@ -76,6 +76,7 @@ package struct SegmentManifest {
     var further: [String: JSONValue] = [:]
     further["touches"] = staged.touches?.json
     if segment.isEndOpen { further["endIsOpen"] = .bool(true) }
+    if segment.capturesChanges { further["capture"] = .string(Batch.Capture.onChange.rawValue) }
     further["timeZone"] = batch.timeZone.map(JSONValue.string)
     if !staged.pages.isEmpty {
       further[SegmentPages.key] = SegmentPages.json(staged.pages, in: segment.startMs..<segment.endMs)

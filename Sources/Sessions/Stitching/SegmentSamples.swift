@@ -57,12 +57,24 @@ extension SegmentSamples {
     if gap > 0 { timing.append(.gap(lasting: gap)) }
   }
 
+  /// Shows the last picture only. Those that its decoder needs before last a tick each.
+  ///
+  /// - Throws: ``BadSession`` if the time is too short.
+  mutating func holdLast(forMs lengthMs: Int64, file: String) throws(BadSession) {
+    let length = MediaTime.ticks(ms: lengthMs)
+    guard let picture = video.last, let text = timing.last, length >= video.count else {
+      throw BadSession(file, "more pictures than a hold has room for")
+    }
+    let needed = video.dropLast().map { $0.lasting(1) }
+    set(video: needed + [picture.lasting(length - Int64(needed.count))], timing: [text.lasting(length)])
+  }
+
   /// - Throws: ``BadSession`` if a picture is shown for longer than a reader can count.
   func requireReadableDurations(_ file: String) throws(BadSession) {
     guard (video + timing).allSatisfy({ $0.duration <= Self.longest }) else { throw Self.unreadableHold(file) }
   }
 
-  /// Divides what is shown for longer than a reader can count: a picture is repeated, and so is the empty text of a gap.
+  /// Divides what is shown for longer than a reader can count: a picture is repeated, and so is its text.
   ///
   /// - Throws: ``BadSession`` for the video of another encoder.
   mutating func divideUnreadable(_ file: String) throws(BadSession) {
@@ -71,9 +83,7 @@ extension SegmentSamples {
       throw Self.unreadableHold(file)
     }
     let repeated = writer.picture(1)
-    let texts = timing.flatMap { text in
-      text.data.count > 2 ? [text] : Self.pieces(of: text.duration).map { text.lasting($0) }
-    }
+    let texts = timing.flatMap { text in Self.pieces(of: text.duration).map { text.lasting($0) } }
     let pictures = video.flatMap { sample in
       let pieces = Self.pieces(of: sample.duration)
       return [sample.lasting(pieces[0])] + pieces.dropFirst().map { Sample(duration: $0, data: repeated) }

@@ -260,6 +260,9 @@ extension HLSPackage {
         entry.layout = try isThere ? part.layout(from: session) : write(part, as: entry, from: session)
         let before = index > segments.startIndex ? segments[index - 1] : before
         let marks = try self.marks(part.segment) ?? session.marks(of: part.segment)
+        if let before, before.isHeld(until: part.segment) {
+          try hold(before, untilMs: part.segment.startMs, in: &playlist, sessionStartMs, from: session)
+        }
         playlist.append(entry, marks, behind: before?.gap(before: part.segment))
       } catch is BadSession {
         // A gap before the next entry, or before the end, takes its place.
@@ -277,5 +280,30 @@ extension HLSPackage {
     let text = Array(playlist.text.utf8)
     try replace(HLSViews(of: text), text, in: directory)
     return outcome
+  }
+
+  /// Lists the last picture of a segment until the next one begins. Players have the segment's own entry already.
+  private func hold(
+    _ segment: PublishedSegment, untilMs: Int64, in playlist: inout HLSPlaylist, _ sessionStartMs: Int64,
+    from session: SessionDirectory
+  ) throws {
+    let (startMs, restMs) = (playlist.endMs, untilMs - playlist.endMs)
+    guard playlist.hasEntries, restMs > 0, restMs <= HLSPlaylist.maximumGapMs else { return }
+    let count = (restMs + playlist.targetMs - 1) / playlist.targetMs
+    for index in 0..<count {
+      let range = startMs + restMs * index / count..<startMs + restMs * (index + 1) / count
+      var part = HLSSegment(holding: segment, in: range, sessionStartMs: sessionStartMs)
+      part.carriesParameterSets = playlist.isMixed(
+        before: HLSPlaylist.Entry(hold: part, startMs: range.lowerBound).initialization)
+      var entry = HLSPlaylist.Entry(hold: part, startMs: range.lowerBound)
+      do {
+        let isThere = DurableFile.exists(path + "/" + entry.file)
+        entry.layout = try isThere ? part.layout(from: session) : write(part, as: entry, from: session)
+      } catch is BadSession {
+        // A gap takes its place.
+        return
+      }
+      playlist.append(entry, nil)
+    }
   }
 }

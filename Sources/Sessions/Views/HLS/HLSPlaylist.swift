@@ -32,6 +32,8 @@ struct HLSPlaylist {
   static let file = "session.m3u8"
   /// The file of every gap.
   static let gapFile = "gap.m4s"
+  /// In the place of `segment-` in the name of a fragment that goes on with the last picture of the segment before it.
+  static let holdPrefix = "hold-"
   /// Comments for our own readers; players ignore them.
   static let sessionMark = "# session "
   private static let overlapMark = "# overlap "
@@ -169,6 +171,8 @@ struct HLSPlaylist {
 
   var hasEntries: Bool { initialization != nil }
 
+  var targetMs: Int64 { targetS * 1_000 }
+
   /// The maximum duration of an entry, in milliseconds. It is rounded to the target.
   var maximumMs: Int64 { targetS * 1_000 + 499 }
 
@@ -185,9 +189,9 @@ struct HLSPlaylist {
   /// Adds an entry for which ``hasRoom(for:)``, and a gap if the last entry ends before its start.
   ///
   /// - Parameters:
-  ///   - marks: the chapters of the segment.
+  ///   - marks: the chapters of the segment; nil for a hold.
   ///   - gap: the gap before it, by the manifests.
-  mutating func append(_ entry: Entry, _ marks: SegmentMarks = SegmentMarks(), behind gap: SessionIndex.Gap? = nil) {
+  mutating func append(_ entry: Entry, _ marks: SegmentMarks? = SegmentMarks(), behind gap: SessionIndex.Gap? = nil) {
     if entry.startMs > endMs { appendGap(untilMs: entry.startMs) }
     if initialization != nil, entry.initialization != initialization || isBehindJump {
       text += HLSViews.discontinuityTag
@@ -198,7 +202,7 @@ struct HLSPlaylist {
       text += "\(Self.mapTag)\"\(entry.initialization)\"\n"
       initialization = entry.initialization
     }
-    appendChapters(of: entry, marks, gap)
+    if let marks { appendChapters(of: entry, marks, gap) }
     text += "\(Self.dateTag)\(entry.startMs.dateText)\n"
     // The last entry listed the end of the session, and a segment follows that begins a little earlier.
     if entry.startMs < endMs { text += "\(Self.overlapMark)\((endMs - entry.startMs).secondsText)\n" }
@@ -241,7 +245,7 @@ struct HLSPlaylist {
     hasGaps = true
     text += "\(Self.dateTag)\(startMs.dateText)\n"
     while restMs > 0 {
-      let lengthMs = min(restMs, targetS * 1_000)
+      let lengthMs = min(restMs, targetMs)
       text += "#EXT-X-GAP\n\(Self.durationTag)\(lengthMs.secondsText),\n\(Self.gapFile)\n"
       restMs -= lengthMs
     }

@@ -15,6 +15,8 @@ struct HLSSegment {
   /// Whether the fragment carries its parameter sets. It does so after segments of another kind, because stock ffmpeg keeps the
   /// parameter sets of the first initialization.
   var carriesParameterSets = false
+  /// Whether the fragment shows the last picture of the segment only, behind the segment's own fragment.
+  private(set) var isHold = false
 
   /// Returns all segments of a session.
   static func all(_ segments: [PublishedSegment]) -> [HLSSegment] {
@@ -47,6 +49,19 @@ struct HLSSegment {
     lengthMs = min(untilMs - segment.startMs, maximumMs)
   }
 
+  /// A fragment that goes on with the last picture of a segment.
+  ///
+  /// - Parameters:
+  ///   - range: in unix milliseconds.
+  ///   - startMs: the instant that the times in fragments count from.
+  init(holding segment: PublishedSegment, in range: Range<Int64>, sessionStartMs startMs: Int64) {
+    self.segment = segment
+    kind = segment.pictureKind
+    self.startMs = range.lowerBound - startMs
+    lengthMs = Int64(range.count)
+    isHold = true
+  }
+
   /// Returns the files that a player needs, and the layout of the fragment.
   ///
   /// - Throws: ``BadSession`` when its video is missing or damaged.
@@ -64,7 +79,11 @@ struct HLSSegment {
   }
 
   private func placed(_ samples: consuming SegmentSamples) throws(BadSession) -> (MP4Fragment, VideoDescription) {
-    try samples.stretch(toMs: lengthMs, gapMs: 0, file: segment.file)
+    if isHold {
+      try samples.holdLast(forMs: lengthMs, file: segment.file)
+    } else {
+      try samples.stretch(toMs: lengthMs, gapMs: 0, file: segment.file)
+    }
     try samples.requireReadableDurations(segment.file)
     samples.parameterSets = samples.parameterSets.atOneFrameASecond
     if carriesParameterSets { samples.carryParameterSets() }
@@ -105,12 +124,20 @@ extension HLSPlaylist.Entry {
     }
   }
 
-  private init(_ part: HLSSegment, initialization: String, _ layout: HLSLayout?) {
+  /// - Parameter holdStartMs: of a fragment that holds a picture, in unix milliseconds.
+  private init(_ part: HLSSegment, initialization: String, _ layout: HLSLayout?, holdStartMs: Int64? = nil) {
     let segment = part.segment
+    let startMs = holdStartMs ?? segment.startMs
     let content = "\(segment.sha256) \(part.startMs) \(part.lengthMs)\(part.setsMark)"
+    let file = SegmentName.fragment(startMs, digest: Self.digest(content))
     self.init(
-      file: SegmentName.fragment(segment.startMs, digest: Self.digest(content)), initialization: initialization,
-      startMs: segment.startMs, endMs: segment.startMs + part.lengthMs, layout: layout)
+      file: part.isHold ? HLSPlaylist.holdPrefix + file.dropFirst(8) : file, initialization: initialization,
+      startMs: startMs, endMs: startMs + part.lengthMs, layout: layout)
+  }
+
+  /// - Parameter startMs: of the hold, in unix milliseconds.
+  init(hold part: HLSSegment, startMs: Int64) {
+    self.init(part, initialization: Self.initialization(of: part), nil, holdStartMs: startMs)
   }
 
   private static func initialization(of part: HLSSegment) -> String {

@@ -40,7 +40,7 @@ struct SupersededFiles: Equatable {
     guard parts.count == 3, parts[2].count == 8 + 4, parts[2].prefix(8).allSatisfy(\.isHexadecimal) else {
       return name == HLSPlaylist.gapFile
     }
-    if name.hasPrefix("segment-") {
+    if name.hasPrefix("segment-") || name.hasPrefix(HLSPlaylist.holdPrefix) {
       return parts[1].count == 13 && parts[1].allSatisfy(\.isDigit) && name.hasSuffix(".m4s")
     }
     let size = parts[1].split(separator: UInt8(ascii: "x"), omittingEmptySubsequences: false)

@@ -19,6 +19,7 @@ package struct SessionEntry: Sendable, Equatable {
   let captured: Int
   let intervalMs: Int64
   let gapAfterMs: Int64
+  let capturesChanges: Bool
   let isFinal: Bool
   /// The beginning of the digest of its batch.
   let batch: String
@@ -28,12 +29,24 @@ package struct SessionEntry: Sendable, Equatable {
   /// The end of the session if it is the last segment: a gap behind it belongs to the session.
   var endWithGapMs: Int64 { endMs + gapAfterMs }
 
+  /// The longest time, in milliseconds, for which a picture is held between two batches of a recorder that captures on change. A
+  /// sample may last half an hour longer.
+  static let maximumHoldMs: Int64 = 6 * 3_600_000
+
   /// Returns the unrecorded time up to the next segment. Within a batch any distance is a gap. Batches meet with some jitter:
-  /// less than half an interval from the end of the one, gap included, to the beginning of the other is a seam.
+  /// less than half an interval from the end of the one, gap included, to the beginning of the other is a seam. Between batches of a
+  /// recorder that captures on change, the picture has not changed.
   func gap(before next: SessionEntry) -> SessionIndex.Gap? {
     let distance = next.startMs - endMs
     let isSeam = batch != next.batch && 2 * (distance - gapAfterMs) < intervalMs
-    return distance > 0 && (gapAfterMs > 0 || !isSeam) ? SessionIndex.Gap(startMs: endMs, endMs: next.startMs) : nil
+    return distance > 0 && (gapAfterMs > 0 || !(isSeam || isHeld(until: next)))
+      ? SessionIndex.Gap(startMs: endMs, endMs: next.startMs) : nil
+  }
+
+  /// Whether its last picture stays on screen until the next segment, because the recorder of both captures on change.
+  func isHeld(until next: SessionEntry) -> Bool {
+    batch != next.batch && capturesChanges && next.capturesChanges && !isFinal
+      && (0...Self.maximumHoldMs).contains(next.startMs - endMs)
   }
 
   /// The gap behind it if it is the session's last segment.
@@ -47,8 +60,11 @@ extension PublishedSegment {
     SessionEntry(
       startMs: startMs, durationMs: durationMs, width: width, height: height, bytes: bytes, sha256: sha256,
       frames: frames.count, captured: frames.count { $0.isCaptured }, intervalMs: intervalMs, gapAfterMs: gapAfterMs,
-      isFinal: isFinal, batch: String(batchDigest.prefix(16)))
+      capturesChanges: capturesChanges, isFinal: isFinal, batch: String(batchDigest.prefix(16)))
   }
+
+  /// See ``SessionEntry/isHeld(until:)``.
+  func isHeld(until next: PublishedSegment) -> Bool { entry.isHeld(until: next.entry) }
 
   /// See ``SessionEntry/gap(before:)``.
   package func gap(before next: PublishedSegment) -> SessionIndex.Gap? { entry.gap(before: next.entry) }
@@ -182,11 +198,15 @@ extension SessionEntry {
       startMs, durationMs, Int64(width), Int64(height), Int64(bytes), Int64(frames), Int64(captured), intervalMs,
       gapAfterMs, isFinal ? 1 : 0,
     ]
-    return .array(numbers.map { .number($0) } + [.string(batch), .string(sha256)])
+    // Earlier versions read an entry of 12 items only.
+    let further: [JSONValue] = capturesChanges ? [.number(1)] : []
+    return .array(numbers.map { .number($0) } + [.string(batch), .string(sha256)] + further)
   }
 
   private init(_ json: JSONValue) throws(JSONError) {
-    guard let items = json.array, items.count == 12, let batch = items[10].string, let sha256 = items[11].string else {
+    guard let items = json.array, (12...13).contains(items.count), let batch = items[10].string,
+      let sha256 = items[11].string
+    else {
       throw JSONError("entries: not as we write them")
     }
     func number(_ index: Int) throws(JSONError) -> Int64 {
@@ -205,6 +225,7 @@ extension SessionEntry {
     intervalMs = try number(7)
     gapAfterMs = try number(8)
     isFinal = try number(9) != 0
+    capturesChanges = items.count > 12 ? try number(12) != 0 : false
     (self.batch, self.sha256) = (batch, sha256)
   }
 
