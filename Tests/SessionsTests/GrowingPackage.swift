@@ -69,6 +69,21 @@ final class GrowingPackage: Sendable {
     #expect(store.flushPending(all: true).isEmpty)
   }
 
+  /// Sets the times of manifests as if each segment had been published at its end. Another thread may remove them meanwhile.
+  func date(_ segments: [PublishedSegment]) {
+    for segment in segments {
+      let time = timespec(tv_sec: Int(segment.endMs / 1_000), tv_nsec: Int(segment.endMs % 1_000) * 1_000_000)
+      utimensat(AT_FDCWD, output + "/walk/" + SegmentName.manifest(segment.startMs), [time, time], 0)
+    }
+  }
+
+  /// Like ``date(_:)``, for those that were published in the last minute.
+  func dateNewSegments() throws {
+    let session = SessionDirectory(output: output, session: try session)
+    let sinceMs = WallClock.nowMs - 60_000
+    date(try session.publishedStarts().filter { try session.publishedMs($0) ?? 0 > sinceMs }.map(session.segment))
+  }
+
   func encoder(_ store: ObjectStore) -> BatchEncoder {
     BatchEncoder(BatchEncoder.Options(), publishingTo: store, keyFrames: KeyFrameCache())
   }

@@ -115,6 +115,7 @@ import Testing
 
   @Test func firstSegmentsAreRemovedWithTheirHold() throws {
     try publish([batch([0, 2, 3]), batch([122, 123]), batch([200])])
+    try package.dateNewSegments()
     let report = RollingRetention(
       RetentionLimits(ageMs: 30_000), output: package.output, views: package.views(),
       temporary: { package.output + "/.temporary" }

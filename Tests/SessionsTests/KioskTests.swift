@@ -75,7 +75,9 @@ import Testing
     for hour in 0..<240 {
       package.pass(ms: Int(Self.hourMs))
       let path = try batch(hour)
-      all += try encoder.publish(path)[0].published
+      let published = try encoder.publish(path)[0].published
+      package.date(published)
+      all += published
       try FileManager.default.removeItem(atPath: path)
       #expect(views.flushPending(staging, all: true).isEmpty)
       // A player still has the playlist from before.

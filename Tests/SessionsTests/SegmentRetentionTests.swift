@@ -26,6 +26,7 @@ import Testing
   private func retain(
     seconds age: Int, at second: Int, maximumBytes: Int? = nil, _ views: SessionViews? = nil, isDryRun: Bool = false
   ) throws -> RetentionReport {
+    try package.dateNewSegments()
     let report = RollingRetention(
       RetentionLimits(ageMs: Int64(age) * 1_000, maximumBytes: maximumBytes), output: package.output,
       views: views ?? package.views(), temporary: { package.output + "/.temporary" }
@@ -56,6 +57,7 @@ import Testing
   @Test func oldSegmentsGoAndTheOthersStayAsTheyAre() throws {
     let views = package.views()
     for second in stride(from: 0, to: 80, by: 10) { try package.publish(second..<(second + 10), views) }
+    try package.dateNewSegments()
     let before = try snapshot(of: path)
     #expect(try retain(seconds: 80, at: 80).removed.isEmpty)
     #expect(try retain(seconds: 47, at: 80, isDryRun: true).segments == 6)
@@ -85,8 +87,11 @@ import Testing
 
   @Test func lastSegmentOfASessionThatGoesOnStays() throws {
     try package.publish(0..<20, package.views())
+    try package.dateNewSegments()
+    let time = timespec(tv_sec: Int(start(100_000) / 1_000), tv_nsec: 0)
+    #expect(utimensat(AT_FDCWD, path + "/" + SegmentName.manifest(start(15)), [time, time], 0) == 0)
     #expect(try retain(seconds: 10, at: 100_000).segments == 3)
-    #expect(try retain(seconds: 10, at: 200_000).segments == 0)
+    #expect(try retain(seconds: 10, at: 100_005).segments == 0)
     #expect(try session.publishedStarts() == [start(15)])
     try requireRight()
   }
@@ -151,24 +156,54 @@ import Testing
     // A worker that has looked does not look again before the session can be quiet.
     #expect(try quiet().isEmpty)
     let other = DirectoryStore(staging: staging, index: package.views())
-    try retain(seconds: 10, at: 22)
-    #expect(try session.retention()?.segments == 2)
+    func setLast(_ second: Int, hours: Int64) throws {
+      let time = timespec(tv_sec: Int((WallClock.nowMs - hours * hourMs) / 1_000), tv_nsec: 0)
+      #expect(utimensat(AT_FDCWD, path + "/" + SegmentName.manifest(start(second)), [time, time], 0) == 0)
+    }
+    try setPublication(unixMs: WallClock.nowMs - 4 * hourMs)
+    try setLast(15, hours: 2)
+    let seconds = Int((WallClock.nowMs - GrowingPackage.startMs) / 1_000)
+    try retain(seconds: 3 * 3_600, at: seconds)
+    #expect(try session.retention()?.segments == 3)
     try Data().write(to: URL(fileURLWithPath: path + "/session.json"))
     _ = try Verification.report(on: path, repair: true)
+    #expect(try Verification.report(on: path).problems == [])
     #expect(try other.quietSessions(forMs: hourMs) == [session.session])
     guard case .goesOn = try other.end(session.session, .quiet, ifQuietForMs: 3 * hourMs, cancellation: .never)
     else { return #expect(Bool(false), "it has ended") }
-    // A late batch is published, and removed again: the session is not quiet.
-    try package.publish(20..<25, package.views())
-    try setPublication(unixMs: WallClock.nowMs - 2 * hourMs)
-    try package.publish(25..<30, package.views())
-    let late = try #require(try session.publication(since: WallClock.nowMs - hourMs))
+    // The segment that was published last is removed. It keeps the session open.
     try package.publish(40..<45, package.views())
-    let time = timespec(tv_sec: Int((WallClock.nowMs - 2 * hourMs) / 1_000), tv_nsec: 0)
-    #expect(utimensat(AT_FDCWD, path + "/" + SegmentName.manifest(start(40)), [time, time], 0) == 0)
-    try retain(seconds: 5, at: 40)
-    #expect(try session.publishedStarts() == [start(40)] && session.retention()?.publishedMs == late)
-    #expect(try session.publication(since: late) == late && session.publication(since: late + 1) == nil)
+    try setLast(40, hours: 4)
+    try setLast(15, hours: 2)
+    let last = try #require(try session.publication(since: WallClock.nowMs - 3 * hourMs))
+    let rule = RemovalRule.starting(beforeMs: start(40), idleSinceMs: 0)
+    var removed = RemovedSegments(session.session)
+    let removal = SegmentRemoval(
+      directory: session, views: package.views(), temporary: { package.output + "/.temporary" }, cancellation: .never)
+    _ = try removal.step(rule, &removed)
+    #expect(try session.publishedStarts() == [start(40)] && session.retention()?.publishedMs == last)
+    #expect(try session.publication(since: last) == last && session.publication(since: last + 1) == nil)
+  }
+
+  /// A device whose clock is a year behind, and one whose clock is a year ahead.
+  @Test func picturesOfAWrongClockStayAsLongAsNewOnes() throws {
+    let year = 365 * 86_400
+    for second in [-year, 0, year] { try package.publish(second..<(second + 5), package.views()) }
+    let all = [-year, 0, year].map(start)
+    let publishedMs = WallClock.nowMs - 60_000
+    try setPublication(unixMs: publishedMs)
+    func retain(atMs nowMs: Int64) -> RetentionReport {
+      RollingRetention(
+        RetentionLimits(ageMs: 86_400_000), output: package.output, views: package.views(),
+        temporary: { package.output + "/.temporary" }
+      ).run(nowMs: nowMs)
+    }
+    #expect(retain(atMs: publishedMs + 86_400_000 - 1_000).segments == 0)
+    #expect(try session.publishedStarts() == all)
+    let report = retain(atMs: publishedMs + 86_400_000)
+    #expect(report.ending == [session.session] && report.failures.isEmpty)
+    #expect(retain(atMs: publishedMs + 86_400_000).segments == 2)
+    #expect(try session.publishedStarts() == [start(year)])
   }
 
   @Test func batchFromBeforeTheFirstSegmentIsRefused() throws {
@@ -191,7 +226,7 @@ import Testing
     let refused = try encoder.publish(early)[0]
     #expect(refused.segments == 0 && refused.refusal?.contains("earlier segments were removed") == true)
     // Of a late batch that goes on behind the start, the rest is published.
-    try retain(seconds: 20, at: 200, views)
+    try retain(seconds: 172, at: 200, views)
     _ = try encoder.publish(package.batch(60..<65))
     #expect(views.flushPending(staging, all: true).isEmpty)
     try requireRight()
@@ -296,10 +331,10 @@ import Testing
     try package.publish(0..<30, package.views())
     let lock = open(path, O_RDONLY | O_DIRECTORY)
     #expect(flock(lock, LOCK_EX) == 0)
-    let report = try retain(seconds: 5, at: 100)
+    let report = try retain(seconds: 73, at: 100)
     #expect(report.held == [session.session] && report.removed.isEmpty)
     close(lock)
-    #expect(try retain(seconds: 5, at: 100).segments == 5)
+    #expect(try retain(seconds: 73, at: 100).segments == 5)
   }
 
   /// The updates of views that failed, but for those of a session that another thread holds: they are tried again.
@@ -328,6 +363,7 @@ import Testing
             return state.batch <= batches ? state.batch - 1 : nil
           }) {
             let receipts = try encoder.publish(paths[number])
+            package.date(receipts.flatMap(\.published))
             published.withLock { $0 += receipts }
             failures.withLock { list in list += Self.failures(of: views, staging) }
           }

@@ -125,6 +125,7 @@ import Testing
     let paths = try segments.map(write)
     let leftover = session.path + "/" + SegmentText.temporary
     try Data("violet".utf8).write(to: URL(fileURLWithPath: leftover))
+    try package.dateNewSegments()
     let report = RollingRetention(
       RetentionLimits(ageMs: 20_000, maximumBytes: nil), output: package.output, views: package.views(),
       temporary: { package.output + "/.temporary" }

@@ -64,7 +64,7 @@ extension ObjectStore {
     } ?? []
   }
 
-  /// Whether nothing of a session was published for some time: its head is written with each publication.
+  /// Whether nothing of a session was published for some time: only a publication and the end write its head.
   private func isQuiet(_ session: ObjectSession, forMs quietMs: Int64) throws -> Bool {
     try objects.head(session.headKey)?.ageS.map { Int64($0) * 1_000 >= quietMs } ?? false
   }

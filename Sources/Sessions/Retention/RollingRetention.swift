@@ -6,7 +6,7 @@ import FrameBatches
 
 /// The limits of the segments that stay in an output.
 package struct RetentionLimits: Sendable, Equatable {
-  /// The maximum age of a segment since its end, in milliseconds; nil for no limit.
+  /// The maximum age of a segment since its publication, in milliseconds; nil for no limit.
   package var ageMs: Int64?
   /// The maximum size of all videos, in bytes; nil for no limit.
   package var maximumBytes: Int?
@@ -71,7 +71,7 @@ package struct RollingRetention: Sendable {
       let entries = try Directory.entries(ifAt: output).filter { $0.kind == .directory }
       let sessions = entries.compactMap { SessionID($0.name) }
       if !isDryRun && !limits.isEmpty { removeHidden(among: entries, &report) }
-      let age = limits.ageMs.map { RemovalRule.ended(byMs: nowMs - $0, idleSinceMs: nowMs - $0) }
+      let age = limits.ageMs.map { RemovalRule.published(byMs: nowMs - $0) }
       for session in sessions where shouldContinue() { perform(age, on: session, isDryRun, &report) }
       if let maximum = limits.maximumBytes, shouldContinue() {
         let oldest = OldestSegments(output: output, nowMs: nowMs, shouldContinue: shouldContinue)
@@ -139,13 +139,7 @@ package struct RollingRetention: Sendable {
 extension SessionDirectory {
   /// Whether a rule may remove a first segment, at a cost that does not depend on their number. The session is not locked.
   fileprivate func mayRemove(_ rule: RemovalRule) throws -> Bool {
-    guard let first = try firstStart(), !rule.spares(startMs: first) else { return false }
-    do {
-      return try rule.removes(segment(first))
-    } catch is DamagedOutput {
-      // Another process may have removed it meanwhile; a damaged one is reported with the session locked.
-      return true
-    }
+    try firstStart().map { try rule.removes($0, of: self) } ?? false
   }
 
   fileprivate func preview(_ rule: RemovalRule, _ removed: inout RemovedSegments) throws {

@@ -161,10 +161,8 @@ extension SessionDirectory {
   func firstSegments(_ rule: RemovalRule, of starts: [Int64], limit: Int) throws -> [PublishedSegment] {
     var segments: [PublishedSegment] = []
     for start in starts.dropLast().prefix(limit) {
-      if rule.spares(startMs: start) { break }
-      let segment = try segment(start)
-      guard rule.removes(segment) else { break }
-      segments.append(segment)
+      guard try rule.removes(start, of: self) else { break }
+      segments.append(try segment(start))
     }
     return segments
   }
@@ -173,7 +171,7 @@ extension SessionDirectory {
   ///
   /// - Parameter starts: of all segments, in order.
   func isOver(_ rule: RemovalRule, _ starts: [Int64]) throws -> Bool {
-    guard let last = starts.last, !rule.spares(startMs: last), try rule.removes(segment(last)) else { return false }
+    guard let last = starts.last, try rule.removes(last, of: self) else { return false }
     if try rule.removesComplete && indexHead()?.isComplete == true { return true }
     return try publication(since: rule.idleSinceMs) == nil
   }

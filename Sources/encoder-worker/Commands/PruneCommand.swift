@@ -10,7 +10,7 @@ struct PruneCommand: ReportingCommand {
     commandName: "prune",
     abstract: "Remove leftovers of dead workers, and what is too old or too large.",
     discussion: """
-      Removes directories of dead workers, drafts, videos without a manifest and reasons without a batch. With --done, --quarantine or --sessions, it also removes batches and sessions that are older than an age: 30m, 12h, 7d, 4w. With --segments or --max-bytes, it removes the first segments of sessions that go on. A session without a publication for that age goes as a whole; with --max-bytes, after a day. It never removes batches that wait or are claimed. It may run beside workers, and first watches workers of other hosts for a lease.
+      Removes directories of dead workers, drafts, videos without a manifest and reasons without a batch. With --done, --quarantine or --sessions, it also removes batches and sessions that are older than an age: 30m, 12h, 7d, 4w. With --segments or --max-bytes, it removes the first segments of sessions that go on. A session without a publication for that age goes as a whole; with --max-bytes, after a day. A session that has not ended is ended first, and goes with the next run, after a worker has announced that. It never removes batches that wait or are claimed. It may run beside workers, and first watches workers of other hosts for a lease.
       """)
 
   @OptionGroup var directories: SpoolOptions
@@ -31,7 +31,7 @@ struct PruneCommand: ReportingCommand {
   var sessions: Age?
 
   @Option(
-    help: .call("Remove segments that ended longer ago than this.", valueName: "age", example: "7d"),
+    help: .call("Remove segments that were published longer ago than this.", valueName: "age", example: "7d"),
     transform: Age.init)
   var segments: Age?
 

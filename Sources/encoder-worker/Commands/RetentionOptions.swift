@@ -5,7 +5,7 @@ import Sessions
 /// another time removes nothing.
 struct RetentionOptions: ParsableArguments {
   @Option(
-    help: .call("Remove segments that ended longer ago than this.", valueName: "age", example: "7d"),
+    help: .call("Remove segments that were published longer ago than this.", valueName: "age", example: "7d"),
     transform: Age.init)
   var retain: Age?
 
