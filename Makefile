@@ -49,12 +49,14 @@ mutate:
 
 # Kills a worker before every call that changes a file, fails every call once, fills disks, cuts the power, and encodes
 # 2 000 batches with workers killed at random. Repeats the last part until the minutes are over. Runs the mutated
-# batches, too.
+# batches, too, and RUNS runs of recorders whose collectors and workers are stopped at random.
+RUNS ?= 100
 torture: mutate
 	scripts/setup torture
 	scripts/build
 	. scripts/environment && ENCODER_WORKER=.build/release/encoder-worker \
 	  /usr/bin/python3 Tests/torture/torture.py --minutes $(MINUTES)
+	. scripts/environment && /usr/bin/python3 Tests/torture/restarts.py .build/release/encoder-worker --runs $(RUNS) --jobs 2
 
 # Tests hosts that share a spool over real NFS, ROUNDS times with each kind of mount; in a virtual machine if this
 # kernel has no NFS.

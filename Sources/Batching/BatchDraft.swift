@@ -104,9 +104,12 @@ struct BatchDraft {
     let last = instants[instants.count - 1]
     let known = instants + (plan.nextMs.map { [$0] } ?? [])
     let intervalMs = rules.intervalMs ?? (known.count > 1 ? Batch.nominalInterval(of: known) : plan.intervalMs ?? 1_000)
+    // The distances of a recorder that captures on change say nothing about its last picture.
+    let isGuessed = pictures[0].capture == .onChange && rules.intervalMs == nil
+    let holdMs = isGuessed ? min(intervalMs, 1_000) : intervalMs
     var batch = Batch(
       name: name, session: session, intervalMs: intervalMs,
-      endMs: plan.nextMs.map { max($0, last + 1) } ?? last + intervalMs, capture: pictures[0].capture,
+      endMs: plan.nextMs.map { max($0, last + 1) } ?? last + holdMs, capture: pictures[0].capture,
       isFinal: plan.isFinal, frames: pictures.map { Frame(source: names[$0], path: names[$0], timeMs: $0.timeMs) },
       refused: [], warnings: [], metadata: .object([:]))
     batch.isEndOpen = plan.nextMs == nil

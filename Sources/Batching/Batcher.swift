@@ -178,7 +178,7 @@ package final class Batcher {
   @discardableResult
   package func cut(
     _ cut: Cut = .due, isReady: (String) -> Bool = { _ in true }, shouldContinue: () -> Bool = { true },
-    _ report: (News) -> Void
+    report: (News) -> Void
   ) throws -> Bool {
     try finish(report)
     let nowMs = clock()
@@ -239,9 +239,9 @@ package final class Batcher {
     }
     let taken = Set(draft.pictures.map(\.file))
     for picture in plan.pictures where !taken.contains(picture.file) { streams[plan.stream]?.drop(picture.file) }
-    draft.changed.forEach { report(.changed($0)) }
-    draft.gone.forEach { report(.gone($0)) }
-    draft.left.forEach { report(.left($0)) }
+    for file in draft.changed { report(.changed(file)) }
+    for file in draft.gone { report(.gone(file)) }
+    for file in draft.left { report(.left(file)) }
   }
 
   /// Does the steps after the drafts.

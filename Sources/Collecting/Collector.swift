@@ -270,8 +270,7 @@ package final class Collector {
       isReady: { stream in
         unsettled.map { !$0.contains(FolderSessionNames.folder(ofStream: stream)) } ?? false
       },
-      shouldContinue: shouldContinue
-    ) { news in note(news, nowMs) }
+      shouldContinue: shouldContinue, report: { news in note(news, nowMs) })
     if batcher.count > Directory.few { publishAtMs = nowMs + Self.shareMs }
     return areAllMade
   }

@@ -94,7 +94,7 @@ import Testing
         }
       }
     }
-    #expect(Set(elsewhere) == ["every", "idle", "max-side", "queue", "store"])
+    #expect(Set(elsewhere) == ["every", "idle", "ingest-state", "max-side", "queue", "store"])
   }
 
   @Test(arguments: [

@@ -5,7 +5,8 @@ import JSON
 
 enum NativeKeys {
   private static let batch: Set = [
-    "version", "session", "intervalMs", "endMs", "endIsOpen", "final", "capture", "frames", "metadata", "scale", "maskColor",
+    "version", "session", "intervalMs", "endMs", "endIsOpen", "final", "capture", "frames", "metadata", "scale",
+    "maskColor",
     "nameTime", "times", "start", "fps", "timeZone", "events", "grows", TraceParent.key,
   ]
   private static let frame: Set = ["file", "timeMs", "masks", "pixels"]

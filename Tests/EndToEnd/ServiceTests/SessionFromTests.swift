@@ -169,7 +169,10 @@ import Testing
       }
     }
     let collector = try RunningWorker(
-      ["collect", scratch.path("KIOSK7-cam"), "--spool", spool.path, "--every", "1", "--idle", "1", "--session-from", "{session}-cam"])
+      [
+        "collect", scratch.path("KIOSK7-cam"), "--spool", spool.path, "--every", "1", "--idle", "1", "--session-from",
+        "{session}-cam",
+      ])
     try spool.waitUntil("collected") { try !spool.names("incoming").isEmpty }
     collector.signal(SIGTERM)
     try #require(try collector.wait() == 0)
