@@ -112,7 +112,9 @@ struct BatchDraft {
       endMs: plan.nextMs.map { max($0, last + 1) } ?? last + holdMs, capture: pictures[0].capture,
       isFinal: plan.isFinal, frames: pictures.map { Frame(source: names[$0], path: names[$0], timeMs: $0.timeMs) },
       refused: [], warnings: [], metadata: .object([:]))
-    batch.isEndOpen = plan.nextMs == nil
+    // Behind a late picture, something else may be published before the next one that waits.
+    batch.isEndOpen = plan.nextMs == nil || plan.isLate
+    batch.clockOffsetMs = pictures[0].clockOffsetMs
     return batch
   }
 }

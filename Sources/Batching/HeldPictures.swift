@@ -4,7 +4,7 @@
 //                                        replace it before a batch is due. A line in the journal comes before the copy, so that no kill
 //                                        leaves a copy without its name.
 //   <unix ms>-<SHA-256>.<kind>           a picture that a sender has handed over. It is synced before the sender is told, and its name
-//                                        tells all of it.
+//                                        tells all of it; `~<ms>` behind the digest is the correction of its device's clock.
 
 import FileSystem
 import FrameBatches
@@ -133,38 +133,50 @@ package struct ReceivedPicture: Sendable, Equatable {
   package let timeMs: Int64
   /// SHA-256 in hexadecimal digits.
   package let digest: String
+  /// Milliseconds that were added to the capture, because the clock of its device was behind.
+  package let clockOffsetMs: Int64
   private let kind: String
 
   /// - Parameters:
   ///   - kind: the ending of the frame's name.
   ///   - bytes: its size.
-  package init(at timeMs: Int64, _ digest: String, kind: String, bytes: Int) {
-    (self.timeMs, self.digest, self.kind) = (timeMs, digest, kind)
-    file = FolderFile(name: "\(timeMs)-\(digest).\(kind)", stamp: FileStamp(inode: 0, size: Int64(bytes), modified: 0))
+  package init(at timeMs: Int64, _ digest: String, clockOffsetMs: Int64 = 0, kind: String, bytes: Int) {
+    (self.timeMs, self.digest, self.kind, self.clockOffsetMs) = (timeMs, digest, kind, clockOffsetMs)
+    let offset = clockOffsetMs == 0 ? "" : "~\(clockOffsetMs)"
+    file = FolderFile(
+      name: "\(timeMs)-\(digest)\(offset).\(kind)", stamp: FileStamp(inode: 0, size: Int64(bytes), modified: 0))
   }
 
   /// - Returns: nil for a name of something else.
   init?(named name: String, _ stamp: FileStamp) {
-    guard let (timeMs, digest, kind) = Self.parts(of: name) else { return nil }
-    self.init(at: timeMs, digest, kind: kind, bytes: Int(stamp.size))
+    guard let facts = Facts(ofName: name) else { return nil }
+    self.init(
+      at: facts.timeMs, facts.digest, clockOffsetMs: facts.clockOffsetMs, kind: facts.kind, bytes: Int(stamp.size))
   }
 
-  /// Returns the capture and the digest of a picture that a batch has.
-  package static func facts(ofName name: String) -> (timeMs: Int64, digest: String)? {
-    parts(of: name).map { ($0.timeMs, $0.digest) }
-  }
+  /// What the name of a picture tells, which a batch may have by now.
+  package struct Facts {
+    package let timeMs: Int64
+    package let digest: String
+    package let clockOffsetMs: Int64
+    fileprivate let kind: String
 
-  private static func parts(of name: String) -> (timeMs: Int64, digest: String, kind: String)? {
-    guard let point = name.lastIndex(of: "."), let dash = name[..<point].lastIndex(of: "-"),
-      let timeMs = Int64(name[..<dash]), case let digest = name[..<point].dropFirst(name[...dash].count),
-      digest.utf8.count == 64
-    else { return nil }
-    return (timeMs, String(digest), String(name[name.index(after: point)...]))
+    package init?(ofName name: String) {
+      guard let point = name.lastIndex(of: "."), let dash = name.firstIndex(of: "-"), dash < point,
+        let timeMs = Int64(name[..<dash])
+      else { return nil }
+      let parts = name[name.index(after: dash)..<point].split(separator: "~", omittingEmptySubsequences: false)
+      guard let digest = parts.first, digest.utf8.count == 64, parts.count <= 2 else { return nil }
+      guard let offset = parts.count == 2 ? Int64(parts[1]) : 0 else { return nil }
+      (self.timeMs, self.digest, clockOffsetMs) = (timeMs, String(digest), offset)
+      kind = String(name[name.index(after: point)...])
+    }
   }
 
   package func picture(_ capture: Batch.Capture) -> LoosePicture {
     var picture = LoosePicture(file, held: file.name, timeMs: timeMs, capture: capture, name: "\(timeMs).\(kind)")
     picture.isSynced = true
+    picture.clockOffsetMs = clockOffsetMs
     return picture
   }
 }

@@ -20,6 +20,8 @@ package struct LoosePicture: Sendable, Equatable {
   /// The capture in unix milliseconds.
   package var timeMs: Int64
   package let capture: Batch.Capture
+  /// Milliseconds by which the clock of its device was behind; the capture is corrected by them.
+  package var clockOffsetMs: Int64 = 0
   /// The name that the frame has in a batch, unless two have it.
   package var name: String
 

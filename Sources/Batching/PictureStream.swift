@@ -209,9 +209,11 @@ struct PictureStream {
       bytes += Int(picture.file.stamp.size)
       return bytes <= BatchRules.batchBytes
     }
-    end = max(range.lowerBound + 1, fitting.endIndex)
+    // A batch states one correction of a clock.
+    let offset = waiting[range.lowerBound].clockOffsetMs
+    end = max(range.lowerBound + 1, fitting.prefix { $0.clockOffsetMs == offset }.endIndex)
     while end < range.upperBound, end - range.lowerBound < BatchRules.mostPictures,
-      waiting[end].timeMs == waiting[end - 1].timeMs
+      waiting[end].timeMs == waiting[end - 1].timeMs, waiting[end].clockOffsetMs == offset
     { end += 1 }
     let isLast = endsSession && end == range.upperBound
     let pictures = Array(waiting[range.lowerBound..<end])

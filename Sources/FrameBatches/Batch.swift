@@ -108,7 +108,12 @@ package struct Batch: Sendable {
   package internal(set) var endMs: Int64
   /// Whether the end is a guess: a later picture of the session may follow at any instant after the last one.
   package var isEndOpen = false
+  /// Milliseconds that were added to all instants, because the clock of the device was behind; negative if it was ahead. It changes
+  /// neither the times nor the digest.
+  package var clockOffsetMs: Int64 = 0
   package let capture: Capture
+  /// Whether its recorder captures on change only: a picture stays on screen until the next batch.
+  package var capturesChanges: Bool
   /// Whether the batch states its capture mode itself.
   package let statesCapture: Bool
   /// Whether the session ends with this batch.
@@ -146,6 +151,7 @@ package struct Batch: Sendable {
     self.intervalMs = intervalMs
     self.endMs = endMs
     self.capture = capture
+    capturesChanges = capture == .onChange
     self.statesCapture = statesCapture
     self.isFinal = isFinal
     self.frames = frames

@@ -130,7 +130,7 @@ extension Batch {
       metadata: draft.metadata, pointers: pointers, traceParent: draft.traceParent, statesCapture: draft.capture != nil)
     leftOut.ofSession = order.refused.count
     timeZone = draft.timeZone ?? options.timeZone?.description
-    isEndOpen = draft.isEndOpen
+    (isEndOpen, clockOffsetMs) = (draft.isEndOpen, draft.clockOffsetMs)
     pages = draft.pages
     // Events are not divided between batches.
     if isSplit || draft.grows, pointers.events.isEmpty {

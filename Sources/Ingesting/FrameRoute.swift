@@ -10,6 +10,8 @@ import Serving
 struct FrameRoute: Sendable {
   private static let types: Set = ["image/png", "image/jpeg", "image/webp", "application/octet-stream"]
 
+  private static let dayMs: Int64 = 86_400_000
+
   let context: IngestContext
   /// nil if pictures cannot be kept.
   let pictures: PictureIntake?
@@ -28,7 +30,10 @@ struct FrameRoute: Sendable {
     guard let text = request.argument("t"), let timeMs = Int64(text), "\(timeMs)" == text else {
       throw Problem(.badRequest, "t is no capture in unix milliseconds", advice: "send ?t=1767859512340")
     }
-    if let fault = context.settings.limits.fault(ofInstant: timeMs) {
+    let aheadMs = try Self.aheadMs(in: request, timeMs)
+    if let fault = context.settings.limits.fault(ofInstant: timeMs + (aheadMs ?? 0)),
+      let fault = context.settings.limits.fault(ofInstant: timeMs).map({ _ in fault })
+    {
       throw Problem(.badRequest, fault, advice: "send t in unix milliseconds")
     }
     try request.requireNoCoding()
@@ -44,16 +49,67 @@ struct FrameRoute: Sendable {
         let digest = draft.digest()
         try context.keys.require(upload.idempotencyKey, of: producer, for: "picture \(session) \(timeMs) \(digest)")
         let kind = try context.readers.pass { try Self.kind(of: draft.path, context.settings.limits) }
-        let outcome = try pictures.add(draft, to: session, at: timeMs, kind: kind, digest: digest)
-        if outcome == .conflict {
+        let taken = try pictures.add(draft, to: session, at: timeMs, aheadMs: aheadMs, kind: kind, digest: digest)
+        if taken.outcome == .conflict {
           throw Problem(
-            .conflict, "another picture of \(session) has the capture \(timeMs)", advice: "send one picture an instant")
+            .conflict, "another picture of \(session) has the capture \(taken.timeMs)",
+            advice: "send one picture an instant")
         }
-        if outcome == .taken { context.meter.addFrame() }
-        return .json(
-          ["session": .string(session.description), "t": .number(timeMs), "sha256": .string(digest)],
-          status: outcome == .taken ? 201 : 200)
+        if taken.outcome == .taken { context.meter.addFrame() }
+        return answer(session, timeMs, taken, digest)
       })
+  }
+
+  /// Returns how far this clock is ahead of that of the sender, in milliseconds; nil if the request does not say when it was sent.
+  private static func aheadMs(in request: HTTPRequest, _ timeMs: Int64) throws(Problem) -> Int64? {
+    // Sums of these cannot overflow.
+    let usable: ClosedRange<Int64> = 0...(1 << 46)
+    guard usable.contains(timeMs) else {
+      throw Problem(.badRequest, "t is no capture in unix milliseconds", advice: "send ?t=1767859512340")
+    }
+    if let text = request.argument("sent") {
+      guard let sentMs = Int64(text), usable.contains(sentMs) else {
+        throw Problem(
+          .badRequest, "sent is no time in unix milliseconds", advice: "send &sent=1767859512340, or leave it out")
+      }
+      return WallClock.nowMs - sentMs
+    }
+    return request.header("Date").flatMap(unixMs(ofDate:)).map { WallClock.nowMs - $0 }
+  }
+
+  private static let months = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"]
+
+  /// Returns the time of a `Date` header (RFC 9110): `Sat, 28 Nov 2026 16:15:15 GMT`; nil for another text.
+  private static func unixMs(ofDate text: String) -> Int64? {
+    let words = text.split(separator: " ")
+    guard words.count == 6, words[5] == "GMT", let day = Int32(words[1]), let year = Int32(words[3]),
+      let month = months.firstIndex(of: String(words[2])), (1970...2100).contains(year), (1...31).contains(day)
+    else { return nil }
+    let clock = words[4].split(separator: ":").compactMap { Int32($0) }
+    guard clock.count == 3, clock.allSatisfy({ (0...60).contains($0) }) else { return nil }
+    var time = tm()
+    (time.tm_year, time.tm_mon, time.tm_mday) = (year - 1_900, Int32(month), day)
+    (time.tm_hour, time.tm_min, time.tm_sec) = (clock[0], clock[1], clock[2])
+    return Int64(timegm(&time)) * 1_000
+  }
+
+  private func answer(
+    _ session: SessionID, _ deviceMs: Int64, _ taken: (outcome: IntakeOutcome, timeMs: Int64), _ digest: String
+  ) -> HTTPResponse {
+    var members: [String: JSONValue] = [
+      "session": .string(session.description), "t": .number(taken.timeMs), "sha256": .string(digest),
+    ]
+    if taken.timeMs != deviceMs { members["clockOffsetMs"] = .number(taken.timeMs - deviceMs) }
+    var response = HTTPResponse.json(members, status: taken.outcome == .taken ? 201 : 200)
+    let aheadMs = taken.timeMs - WallClock.nowMs
+    let far =
+      aheadMs > Self.dayMs
+      ? "the capture is \(aheadMs / Self.dayMs) days ahead"
+      : context.settings.retainMs.flatMap { -aheadMs > $0 ? "the capture is older than --retain" : nil }
+    if let far {
+      response.headers.append(("Warning", "299 - \"\(far); send sent=<unix ms> if the clock may be wrong\""))
+    }
+    return response
   }
 
   /// Ends a session, after all its pictures are in batches.

@@ -10,6 +10,8 @@ package struct IngestSettings: Sendable {
   package var minFree = 0
   /// Batches that may wait for a worker.
   package var backlog = 10_000
+  /// Milliseconds after which captures are older than what is kept; nil if all is kept.
+  package var retainMs: Int64?
   /// Bodies at once; further ones are refused. The server closes slow ones before there are so many.
   package var bodies = 384
 

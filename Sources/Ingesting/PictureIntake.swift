@@ -61,20 +61,20 @@ package final class PictureIntake: Sendable {
     }
   }
 
-  /// Takes a picture: see ``PictureSession/add(_:at:kind:digest:bytes:)``.
+  /// Takes a picture: see ``PictureSession/add(_:at:aheadMs:kind:digest:bytes:)``.
   ///
   /// - Throws: ``Problem``, ``DiskError``.
   func add(
-    _ draft: UploadDraft, to session: SessionID, at timeMs: Int64, kind: String, digest: String
-  ) throws -> IntakeOutcome {
+    _ draft: UploadDraft, to session: SessionID, at timeMs: Int64, aheadMs: Int64?, kind: String, digest: String
+  ) throws -> (outcome: IntakeOutcome, timeMs: Int64) {
     guard waitingBytes.load(ordering: .relaxed) < Self.maximumBytes else {
       throw Problem(.tooMany, "too many pictures wait for a batch", retryAfterS: 5)
     }
-    let outcome = try with(session) {
-      try $0.add(draft.path, at: timeMs, kind: kind, digest: digest, bytes: draft.size)
+    let taken = try with(session) {
+      try $0.add(draft.path, at: timeMs, aheadMs: aheadMs, kind: kind, digest: digest, bytes: draft.size)
     }
-    if outcome == .taken { waitingBytes.add(draft.size, ordering: .relaxed) }
-    return outcome
+    if taken.outcome == .taken { waitingBytes.add(draft.size, ordering: .relaxed) }
+    return taken
   }
 
   /// Makes batches of all pictures of a session.

@@ -31,6 +31,8 @@ final class PictureSession {
   /// Digests by capture: of all that wait, and of the last in batches.
   private var digests: [Int64: String] = [:]
   private var arrivedMs = MonotonicClock.milliseconds()
+  /// The newest capture, and the correction of its device's clock.
+  private var (newestMs, clockOffsetMs): (Int64, Int64) = (.min, 0)
 
   /// Bytes of the pictures that no batch has.
   var waitingBytes: Int { batcher.waitingPictures.reduce(0) { $0 + Int($1.file.stamp.size) } }
@@ -55,28 +57,48 @@ final class PictureSession {
   }
 
   private func give(_ picture: ReceivedPicture) throws(BadBatch) {
-    digests[picture.timeMs] = picture.digest
+    note(picture.timeMs, picture.digest, picture.clockOffsetMs)
     try batcher.add(picture.picture(capture), to: "", OneSession(session.description))
+  }
+
+  private func note(_ timeMs: Int64, _ digest: String, _ offset: Int64) {
+    digests[timeMs] = digest
+    if timeMs >= newestMs { (newestMs, clockOffsetMs) = (timeMs, offset) }
   }
 
   private func remember() {
     digests = [:]
     let names = batcher.recent.suffix(Self.remembered) + batcher.waitingPictures.map(\.file.name)
-    for case (let timeMs, let digest)? in names.map(ReceivedPicture.facts) { digests[timeMs] = digest }
+    for facts in names.compactMap(ReceivedPicture.Facts.init) {
+      note(facts.timeMs, facts.digest, facts.clockOffsetMs)
+    }
   }
+
+  /// Milliseconds by which a device's clock may differ from this one's, and requests may be late.
+  private static let toleranceMs: Int64 = 60_000
 
   /// Takes a picture. It is durable when this returns.
   ///
   /// - Parameters:
   ///   - file: synced; it is moved.
+  ///   - deviceMs: the capture by the clock of the device.
+  ///   - aheadMs: how far this clock was ahead of that of the device, by the time when the request was sent; nil if it does not say. A
+  ///     small difference changes no capture, and neither does a small one from the correction of the picture before: requests take
+  ///     their time, and a repeated one has to have the same capture.
   ///   - kind: the ending of its name.
-  func add(_ file: String, at timeMs: Int64, kind: String, digest: String, bytes: Int) throws -> IntakeOutcome {
-    if let known = digests[timeMs] { return known == digest ? .known : .conflict }
-    let picture = ReceivedPicture(at: timeMs, digest, kind: kind, bytes: bytes)
+  func add(
+    _ file: String, at deviceMs: Int64, aheadMs: Int64? = nil, kind: String, digest: String, bytes: Int
+  ) throws -> (outcome: IntakeOutcome, timeMs: Int64) {
+    let offset =
+      aheadMs.map { abs($0 - clockOffsetMs) < Self.toleranceMs ? clockOffsetMs : abs($0) < Self.toleranceMs ? 0 : $0 }
+      ?? 0
+    let timeMs = deviceMs + offset
+    if let known = digests[timeMs] { return (known == digest ? .known : .conflict, timeMs) }
+    let picture = ReceivedPicture(at: timeMs, digest, clockOffsetMs: offset, kind: kind, bytes: bytes)
     try batcher.held.take(file, picture)
     arrivedMs = MonotonicClock.milliseconds()
     try give(picture)
-    return .taken
+    return (.taken, timeMs)
   }
 
   /// Makes the batches that are due. After a failure, open the session again: that takes back what was begun.

@@ -29,7 +29,36 @@ import WorkQueues
     let bytes = Array((text ?? "picture \(number)").utf8)
     let file = try scratch.file("draft", bytes)
     return try session.add(
-      file, at: startMs + 1_000 * number, kind: "jpg", digest: SHA256.hex(of: bytes), bytes: bytes.count)
+      file, at: startMs + 1_000 * number, kind: "jpg", digest: SHA256.hex(of: bytes), bytes: bytes.count
+    ).outcome
+  }
+
+  @Test func wrongClockOfADeviceIsCorrectedOnceAndStated() throws {
+    let hourMs: Int64 = 3_600_000
+    func add(_ number: Int64, aheadMs: Int64?, to session: PictureSession) throws -> String {
+      let bytes = Array("picture \(number)".utf8)
+      let added = try session.add(
+        scratch.file("draft", bytes), at: startMs + 1_000 * number, aheadMs: aheadMs, kind: "jpg",
+        digest: SHA256.hex(of: bytes), bytes: bytes.count)
+      return "\(added.outcome) \(added.timeMs - startMs)"
+    }
+    do {
+      let session = try open()
+      // Half a minute is the time that a request takes, or a clock that is right enough.
+      #expect(try add(0, aheadMs: 30_000, to: session) == "taken 0")
+      #expect(try add(1, aheadMs: hourMs, to: session) == "taken \(1_000 + hourMs)")
+    }
+    // A repeated request is sent later.
+    let session = try open()
+    #expect(try add(1, aheadMs: hourMs + 40_000, to: session) == "known \(1_000 + hourMs)")
+    #expect(try add(2, aheadMs: hourMs - 40_000, to: session) == "taken \(2_000 + hourMs)")
+    #expect(try add(3 + hourMs / 1_000, aheadMs: 0, to: session) == "taken \(3_000 + hourMs)")
+    let batches = try session.cut(.session("film")).map { try BatchReader(reading: spool.incoming + "/" + $0).batch }
+    #expect(
+      batches.map { $0.frames.map { $0.timeMs - startMs } } == [
+        [0], [1_000 + hourMs, 2_000 + hourMs], [3_000 + hourMs],
+      ])
+    #expect(batches.map(\.clockOffsetMs) == [0, hourMs, 0])
   }
 
   /// The captures of the only batch with this name.

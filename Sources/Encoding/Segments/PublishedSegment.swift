@@ -125,7 +125,7 @@ extension PublishedSegment {
           timeMs: $0.capture.timeMs, holdMs: $0.holdMs, isCaptured: $0.status == .captured,
           changedBlocks: $0.changedBlocks)
       },
-      intervalMs: batch.intervalMs, gapAfterMs: last.closingGapMs ?? 0, capturesChanges: batch.capture == .onChange,
+      intervalMs: batch.intervalMs, gapAfterMs: last.closingGapMs ?? 0, capturesChanges: batch.capturesChanges,
       isFinal: batch.isFinal && part == parts, isEndOpen: batch.isEndOpen && part == parts, encoder: encoder)
   }
 

@@ -13,6 +13,8 @@ package struct BatchDraft {
   package var endMs: Int64?
   /// See ``Batch/isEndOpen``.
   package var isEndOpen = false
+  /// See ``Batch/clockOffsetMs``.
+  package var clockOffsetMs: Int64 = 0
   /// The capture mode; nil if the recorder does not state it.
   package var capture: Batch.Capture?
   /// The capture mode of this kind of recorder. ``capture`` and ``InputOptions/capture`` override it.

@@ -65,6 +65,7 @@ struct NativeDraft {
     draft.intervalMs = try json.optional("intervalMs", .integer)
     draft.endMs = try json.optional("endMs", .integer)
     draft.isEndOpen = try json.optional("endIsOpen", .bool) ?? false
+    draft.clockOffsetMs = try json.optional("clockOffsetMs", .integer) ?? 0
     if let word = try json.optional("capture", .string) {
       guard let capture = Batch.Capture(rawValue: word) else {
         throw JSONError("capture: \"\(word.prefix(40))\" is neither interval nor onChange")

@@ -36,6 +36,7 @@ package enum NativeFormat: BatchFormat {
         frames.map { .object(["file": .string($0.element.paths[0]), "timeMs": .number($0.element.timeMs)]) }),
     ]
     if statesCapture { members["capture"] = .string(batch.capture.rawValue) }
+    if batch.clockOffsetMs != 0 { members["clockOffsetMs"] = .number(batch.clockOffsetMs) }
     if batch.isEndOpen { members["endIsOpen"] = .bool(true) }
     if batch.folder != nil { members["grows"] = .bool(true) }
     if batch.metadata != .object([:]) { members["metadata"] = batch.metadata }

@@ -5,7 +5,8 @@ import JSON
 
 enum NativeKeys {
   private static let batch: Set = [
-    "version", "session", "intervalMs", "endMs", "endIsOpen", "final", "capture", "frames", "metadata", "scale",
+    "version", "session", "intervalMs", "endMs", "endIsOpen", "clockOffsetMs", "final", "capture", "frames", "metadata",
+    "scale",
     "maskColor",
     "nameTime", "times", "start", "fps", "timeZone", "events", "grows", TraceParent.key,
   ]

@@ -158,11 +158,15 @@ extension ImportedVideo {
   func batch(in session: SessionID, limits: Limits) -> Batch {
     var origin: [String: JSONValue] = ["file": .string(name), "sha256": .string(sha256)]
     origin["segmentId"] = event?.segmentID.map { .number($0) }
-    return Batch(
+    var batch = Batch(
       name: name, session: session, intervalMs: intervalMs, endMs: endMs, capture: .onChange,
       isFinal: manifest?.isFinal ?? false,
       frames: frames.map { Frame(source: $0.source, path: name, timeMs: $0.timeMs) }, refused: refused, warnings: [],
       metadata: .object(["importedFrom": .object(origin)]))
+    // A segment of another program tells nothing of the time behind it.
+    batch.capturesChanges = manifest?.capturesChanges ?? false
+    batch.isEndOpen = manifest?.isEndOpen ?? false
+    return batch
   }
 
   /// Refused frames of the manifests.

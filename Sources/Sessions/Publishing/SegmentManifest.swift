@@ -75,6 +75,7 @@ package struct SegmentManifest {
   package var json: JSONValue {
     var further: [String: JSONValue] = [:]
     further["touches"] = staged.touches?.json
+    if batch.clockOffsetMs != 0 { further["clockOffsetMs"] = .number(batch.clockOffsetMs) }
     if segment.isEndOpen { further["endIsOpen"] = .bool(true) }
     if segment.capturesChanges { further["capture"] = .string(Batch.Capture.onChange.rawValue) }
     further["timeZone"] = batch.timeZone.map(JSONValue.string)

@@ -90,17 +90,19 @@ struct IngestListener {
   /// Starts to take batches.
   ///
   /// - Parameters:
+  ///   - retainMs: the age, in milliseconds, up to which segments are kept; nil for any.
   ///   - endSession: ends a session once all its batches are finished.
   ///   - trouble: the reason why the worker starts no batch; nil if it does.
   func start(
-    _ target: Target, of worker: BatchEncoder.Options, minFree: Int, hosts: [String], logger: Logger,
+    _ target: Target, of worker: BatchEncoder.Options, minFree: Int, retainMs: Int64?, hosts: [String],
+    logger: Logger,
     isStopping: @escaping @Sendable () -> Bool, endSession: @escaping @Sendable (SessionID) throws -> Void,
     trouble: @escaping @Sendable () -> String?
   ) throws -> IngestServer {
     var settings = IngestSettings()
     settings.input = worker.input
     settings.limits = worker.limits
-    settings.minFree = minFree
+    (settings.minFree, settings.retainMs) = (minFree, retainMs)
     settings.backlog = options.ingestBacklog
     let intake: any BatchIntake
     let pictureSpool: Spool?

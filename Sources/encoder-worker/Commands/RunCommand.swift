@@ -174,7 +174,8 @@ struct RunCommand: ReportingCommand {
     defer { withExtendedLifetime(server) {} }
     let target = remote.map { IngestListener.Target.remote($0, store.staging) } ?? .spool(source.spool ?? "")
     let ingesting = try ingestListener?.start(
-      target, of: options, minFree: minFree, hosts: host, logger: logger, isStopping: { shutdown.isStopping },
+      target, of: options, minFree: minFree, retainMs: retention.retain?.ms, hosts: host, logger: logger,
+      isStopping: { shutdown.isStopping },
       endSession: { session in
         try worker.requestEnd(of: session)
         shutdown.wake()
