@@ -154,7 +154,7 @@ package struct ReceivedPicture: Sendable, Equatable {
       at: facts.timeMs, facts.digest, clockOffsetMs: facts.clockOffsetMs, kind: facts.kind, bytes: Int(stamp.size))
   }
 
-  /// What the name of a picture tells, which a batch may have by now.
+  /// The facts in the name of a picture, which a batch may have by now.
   package struct Facts {
     package let timeMs: Int64
     package let digest: String

@@ -11,7 +11,7 @@ BLOCKS = SIDE // BLOCK
 MAGIC = b"\x89PNG\r\n\x1a\n"
 # Seconds between the beginnings of films that are decoded together: more than any of them lasts.
 SPACE_S = 10_000
-# What showinfo prints of each picture.
+# A line of showinfo about a picture.
 SHOWN = re.compile(r"\bn: *\d+ pts: *(\d+)")
 
 

@@ -294,7 +294,7 @@ class Referee:
                 "ended early", f"{name}: {len(before)} pictures were acknowledged before the request, "
                                f"{events[0]['frames']} were published at the end, {len(missing)} of them are later"))
 
-    # What is left
+    # Pictures that are left
 
     def judge_rest(self):
         """Checks that no copy of a shown picture is left behind, and that all shown pictures are known."""
