@@ -123,11 +123,12 @@ package final class Batcher {
         "read", picture.file.name, "the session id \"\(name)\" cannot be used", advice: SessionID.rule)
     }
     let nowMs = clock()
-    var stream =
-      streams[key] ?? PictureStream(key, rules, names, session: journal.sessions[key], nowMs: nowMs)
-    if replacing { stream.drop(named: picture.file.name) }
-    stream.add(picture, nowMs: nowMs)
-    streams[key] = stream
+    // In its place: a copy of all that waits for each picture would be slow.
+    if streams[key] == nil {
+      streams[key] = PictureStream(key, rules, names, session: journal.sessions[key], nowMs: nowMs)
+    }
+    if replacing { streams[key]?.drop(named: picture.file.name) }
+    streams[key]?.add(picture, nowMs: nowMs)
   }
 
   /// Pictures that no batch has yet.

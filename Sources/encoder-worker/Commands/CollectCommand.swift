@@ -87,7 +87,8 @@ struct CollectCommand: ReportingCommand {
       stop.value.store(true, ordering: .relaxed)
       wake()
     }
-    say("watching \(path)\(recursive ? " and the folders in it" : ""); batches go to \(spool.incoming)")
+    let fate = keep ? "the pictures stay" : "the pictures are removed once they are there"
+    say("watching \(path)\(recursive ? " and the folders in it" : ""); batches go to \(spool.incoming), and \(fate)")
     defer { say(collector.totals.description(in: spool.incoming, waiting: collector.waiting)) }
     try run(collector, watch, news, isStopping: { stop.value.load(ordering: .relaxed) }, logger)
   }
