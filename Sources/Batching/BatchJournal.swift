@@ -30,35 +30,24 @@ package final class BatchJournal {
   private(set) var recent: [String] = []
 
   /// Reads the journal; the caller holds the lock of its directory.
-  init(_ path: String, remembers: Int) throws(DiskError) {
-    (self.path, self.remembers) = (path, remembers)
+  convenience init(_ path: String, remembers: Int) throws(DiskError) {
+    try self.init(reading: path, remembers: remembers)
     unlink(temporary)
-    for line in try Self.lines(of: path) { apply(line) }
   }
 
-  /// Reads the lines of a journal.
-  private static func lines(of path: String) throws(DiskError) -> [JournalLine] {
-    let bytes = try DurableFile.contents(of: path, limit: largest) ?? []
-    return bytes.split(separator: UInt8(ascii: "\n")).compactMap { line in
-      (try? JSONParser.parse(Array(line))).flatMap(JournalLine.init)
+  /// Reads a journal that another process may write.
+  init(reading path: String, remembers: Int = 0) throws(DiskError) {
+    (self.path, self.remembers) = (path, remembers)
+    let bytes = try DurableFile.contents(of: path, limit: Self.largest) ?? []
+    for line in bytes.split(separator: UInt8(ascii: "\n")) {
+      guard let json = try? JSONParser.parse(Array(line)), let line = JournalLine(json) else { continue }
+      apply(line)
     }
   }
 
-  /// Whether a journal, which another process may write, has pictures of a session, or a session that goes on.
-  static func concerns(_ session: String, _ path: String) throws(DiskError) -> Bool {
-    var sessions: [String: OpenSession] = [:]
-    var held: [FolderFile: String] = [:]
-    for line in try lines(of: path) {
-      switch line {
-      case .batch(let record):
-        sessions[record.stream] = record.session
-        for file in record.files { held[file] = nil }
-      case .session(let stream, let open): sessions[stream] = open
-      case .held(_, let version): held[version.file] = version.session
-      default: break
-      }
-    }
-    return sessions.values.contains { $0.name == session } || held.values.contains(session)
+  /// Whether there are pictures of a session, or it goes on.
+  func concerns(_ session: String) -> Bool {
+    sessions.values.contains { $0.name == session } || held.values.contains { $0.version.session == session }
   }
 
   private var temporary: String { path + ".new" }

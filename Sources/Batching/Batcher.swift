@@ -60,7 +60,7 @@ package final class Batcher {
   /// Batches of an earlier run.
   private var inherited: Set<String>
 
-  /// Finishes what a dead process has begun, at the next ``finish()``.
+  /// Finishes what a dead process has begun, at the next ``cut(_:isReady:shouldContinue:report:)``.
   ///
   /// - Parameters:
   ///   - home: its directory, which is made if it is missing. The caller holds a lock, so that there is one batcher for it.
@@ -147,7 +147,7 @@ package final class Batcher {
 
   /// The session that the pictures of a stream go to, from a capture on.
   package func session(of stream: String, _ names: any SessionNames, at timeMs: Int64) -> String {
-    names.areFixed ? names.name(at: timeMs) : streams[stream]?.session?.name ?? names.name(at: timeMs)
+    streams[stream]?.sessionName(at: timeMs) ?? names.name(at: timeMs)
   }
 
   /// Whether a directory has pictures, or batches that are being made; for one that another process may have.

@@ -19,7 +19,7 @@ package final class HeldPictures {
   private let journal: BatchJournal
   private let limits: Limits
   private var next = 0
-  /// Pictures that were handed over, and that no batch has.
+  /// Pictures that were handed over, and that no batch had when this was opened.
   package private(set) var received: [ReceivedPicture] = []
 
   /// Removes copies that the journal does not list, and pictures that a batch has; forgets entries without a copy.

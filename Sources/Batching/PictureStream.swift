@@ -99,6 +99,11 @@ struct PictureStream {
     session?.name == name || waiting.contains { names.name(at: $0.timeMs) == name }
   }
 
+  /// The session of a picture that continues the last batch, or is late.
+  func sessionName(at timeMs: Int64) -> String {
+    names.areFixed ? names.name(at: timeMs) : session?.name ?? names.name(at: timeMs)
+  }
+
   /// The next batch that is due.
   ///
   /// - Parameter urgency: what may wait.
@@ -187,8 +192,8 @@ struct PictureStream {
     let same = waiting.prefix { $0.timeMs == timeMs }.prefix(BatchRules.mostPictures)
     let next = waiting.dropFirst(same.count).first?.timeMs
     return BatchPlan(
-      stream: key, session: names.areFixed ? names.name(at: timeMs) : session?.name ?? names.name(at: timeMs),
-      pictures: Array(same), nextMs: next.flatMap { isNear(timeMs, $0) ? $0 : nil },
+      stream: key, session: sessionName(at: timeMs), pictures: Array(same),
+      nextMs: next.flatMap { isNear(timeMs, $0) ? $0 : nil },
       isFinal: false, isLate: true, intervalMs: session?.intervalMs)
   }
 

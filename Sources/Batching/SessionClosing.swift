@@ -7,8 +7,8 @@ import Glibc
 import WorkQueues
 
 package struct SessionClosing {
-  /// The batchers of pictures that came over HTTP.
-  private static let ingest = "ingest"
+  /// The home of all pictures that came over HTTP.
+  package static let ingest = "ingest"
 
   private let spool: Spool
   private let limits: Limits
@@ -24,7 +24,7 @@ package struct SessionClosing {
   package func request(_ session: SessionID) throws -> Bool {
     for entry in try Directory.entries(ifAt: spool.collectors) where entry.kind == .directory {
       let path = spool.collectors + "/" + entry.name
-      guard try BatchJournal.concerns(session.description, path + "/journal") else { continue }
+      guard try BatchJournal(reading: path + "/journal").concerns(session.description) else { continue }
       let mark = try mark(session, Self.home(ofCollector: path))
       if let lock = try? OutputFile(restarting: path + "/lock") {
         try close(session, Batcher(path, into: spool, from: KeptFiles(), BatchRules(), limits: limits))
@@ -32,19 +32,14 @@ package struct SessionClosing {
         withExtendedLifetime(lock) {}
       }
     }
-    let path = spool.pictures + "/\(session)"
-    if try Batcher.isOwing(path) {
+    if try Batcher.isOwing(spool.pictures + "/\(session)") {
       let mark = try mark(session, Self.ingest)
-      let directory = try Directory(opening: path)
-      if try directory.lock() {
-        let batcher = try Batcher(
-          path, into: spool, from: NoSource(), BatchRules(), remembers: ReceivedPicture.remembered, limits: limits)
-        for picture in batcher.held.received {
-          try batcher.add(picture.picture(.interval), to: "", OneSession(session.description))
-        }
-        try batcher.cut(.session(session.description)) { _ in }
+      let pictures = try HandedOverPictures(
+        of: session, in: spool, BatchRules(), capture: .interval, limits: limits)
+      if let pictures {
+        try pictures.batcher.cut(.session(session.description)) { _ in }
         unlink(mark)
-        withExtendedLifetime(directory) {}
+        withExtendedLifetime(pictures) {}
       }
     }
     return try spool.isClosing(session)
@@ -67,18 +62,13 @@ package struct SessionClosing {
     return mark
   }
 
-  /// Makes the batches that a batcher is asked for.
-  ///
-  /// - Parameters:
-  ///   - home: its name; nil for those of pictures that came over HTTP.
-  ///   - close: returns whether no picture of a session waits any more.
-  package func perform(in home: String?, _ close: (SessionID) throws -> Bool) throws {
-    let directory = spool.closing + "/" + (home ?? Self.ingest)
-    for entry in try Directory.entries(ifAt: directory) {
-      guard let session = SessionID(entry.name) else { continue }
-      if try close(session) { unlink(directory + "/" + entry.name) }
-    }
+  /// Returns the sessions of which batches are asked for.
+  package func requests(to home: String) throws -> [SessionID] {
+    try Directory.entries(ifAt: spool.closing + "/" + home).compactMap { SessionID($0.name) }
   }
+
+  /// Notes that no picture of a session waits any more.
+  package func finish(_ session: SessionID, in home: String) { unlink(spool.closing + "/\(home)/\(session)") }
 }
 
 /// The source of a collector's copies, while another process makes a batch of them: the files stay.

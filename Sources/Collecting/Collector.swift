@@ -126,16 +126,11 @@ package final class Collector {
   package func step(_ changes: FolderChanges = FolderChanges(), shouldContinue: () -> Bool = { true }) throws {
     source.beginStep()
     try batcher.compactIfLarge()
-    var ending: [SessionID] = []
-    try closing.perform(in: closingHome) { session in
-      ending.append(session)
-      return false
-    }
+    let ending = try closing.requests(to: closingHome)
     try look(changes, isWhole: !ending.isEmpty, shouldContinue)
     try publish(.due, shouldContinue)
-    guard !ending.isEmpty else { return }
-    try closing.perform(in: closingHome) { session in
-      try ending.contains(session) && publish(.session(session.description), shouldContinue)
+    for session in ending where try publish(.session(session.description), shouldContinue) {
+      closing.finish(session, in: closingHome)
     }
   }
 

@@ -1,6 +1,7 @@
 // POST /v1/sessions/ID/frames?t=<unix ms>: one picture; and POST /v1/sessions/ID/end.
 
 import Batching
+import CLinux
 import FileSystem
 import FrameBatches
 import Glibc
@@ -31,9 +32,8 @@ struct FrameRoute: Sendable {
       throw Problem(.badRequest, "t is no capture in unix milliseconds", advice: "send ?t=1767859512340")
     }
     let aheadMs = try Self.aheadMs(in: request, timeMs)
-    if let fault = context.settings.limits.fault(ofInstant: timeMs + (aheadMs ?? 0)),
-      let fault = context.settings.limits.fault(ofInstant: timeMs).map({ _ in fault })
-    {
+    // A capture that may be corrected is checked when it is.
+    if aheadMs == nil, let fault = context.settings.limits.fault(ofInstant: timeMs) {
       throw Problem(.badRequest, fault, advice: "send t in unix milliseconds")
     }
     try request.requireNoCoding()
@@ -74,23 +74,8 @@ struct FrameRoute: Sendable {
       }
       return WallClock.nowMs - sentMs
     }
-    return request.header("Date").flatMap(unixMs(ofDate:)).map { WallClock.nowMs - $0 }
-  }
-
-  private static let months = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"]
-
-  /// Returns the time of a `Date` header (RFC 9110): `Sat, 28 Nov 2026 16:15:15 GMT`; nil for another text.
-  private static func unixMs(ofDate text: String) -> Int64? {
-    let words = text.split(separator: " ")
-    guard words.count == 6, words[5] == "GMT", let day = Int32(words[1]), let year = Int32(words[3]),
-      let month = months.firstIndex(of: String(words[2])), (1970...2100).contains(year), (1...31).contains(day)
-    else { return nil }
-    let clock = words[4].split(separator: ":").compactMap { Int32($0) }
-    guard clock.count == 3, clock.allSatisfy({ (0...60).contains($0) }) else { return nil }
-    var time = tm()
-    (time.tm_year, time.tm_mon, time.tm_mday) = (year - 1_900, Int32(month), day)
-    (time.tm_hour, time.tm_min, time.tm_sec) = (clock[0], clock[1], clock[2])
-    return Int64(timegm(&time)) * 1_000
+    let sentS = request.header("Date").map { clinux_http_time($0) } ?? 0
+    return sentS > 0 && usable.contains(Int64(sentS)) ? WallClock.nowMs - 1_000 * Int64(sentS) : nil
   }
 
   private func answer(

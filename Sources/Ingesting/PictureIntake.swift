@@ -96,7 +96,7 @@ package final class PictureIntake: Sendable {
             return try body(found)
           } catch {
             // The state in memory may not be that on the disk.
-            open = nil
+            if !(error is Problem) { open = nil }
             throw error is SessionInUse ? Self.inUse(session) : error
           }
         }
@@ -136,16 +136,7 @@ package final class PictureIntake: Sendable {
     }
     guard number == 0 else { return }
     count()
-    do {
-      try SessionClosing(spool).perform(in: nil) { session in
-        try close(session)
-        return true
-      }
-    } catch let error where !(error is Problem) {
-      logger.error("ingest.failed", metadata: ["error": "\(error)"])
-    } catch {
-      // Another worker has the pictures.
-    }
+    do { try closeSessions() } catch { logger.error("ingest.failed", metadata: ["error": "\(error)"]) }
     let nowMs = MonotonicClock.milliseconds()
     guard scannedMs.load(ordering: .relaxed) + Self.scanMs < nowMs else { return }
     scannedMs.store(nowMs, ordering: .relaxed)
@@ -161,6 +152,19 @@ package final class PictureIntake: Sendable {
     } catch {
       logger.error("ingest.failed", metadata: ["session": "\(session.session)", "error": "\(error)"])
       return false
+    }
+  }
+
+  /// Makes the batches of sessions that are to end.
+  private func closeSessions() throws {
+    let closing = SessionClosing(spool)
+    for session in try closing.requests(to: SessionClosing.ingest) {
+      do {
+        try close(session)
+        closing.finish(session, in: SessionClosing.ingest)
+      } catch is Problem {
+        // Another worker has the pictures.
+      }
     }
   }
 

@@ -21,13 +21,9 @@ final class PictureSession {
     }
   }
 
-  private static let remembered = ReceivedPicture.remembered
-
   let session: SessionID
-  private let capture: Batch.Capture
-  /// Locked, so that one process has the session.
-  private let directory: Directory
-  private let batcher: Batcher
+  private let limits: Limits
+  private let pictures: HandedOverPictures
   /// Digests by capture: of all that wait, and of the last in batches.
   private var digests: [Int64: String] = [:]
   private var arrivedMs = MonotonicClock.milliseconds()
@@ -43,23 +39,15 @@ final class PictureSession {
   ///
   /// - Throws: ``SessionInUse``, ``DiskError``.
   init(_ session: SessionID, in spool: Spool, _ rules: Rules) throws {
-    self.session = session
-    capture = rules.input.capture ?? .interval
-    let path = spool.pictures + "/\(session)"
-    try DurableFile.makeDirectories(path)
-    directory = try Directory(opening: path)
-    guard try directory.lock() else { throw SessionInUse() }
-    try EarlierPictures(in: directory, spool).adopt()
-    batcher = try Batcher(
-      path, into: spool, from: NoSource(), rules.batches, remembers: Self.remembered, limits: rules.limits)
+    (self.session, limits) = (session, rules.limits)
+    let pictures = try HandedOverPictures(
+      of: session, in: spool, rules.batches, capture: rules.input.capture ?? .interval, limits: rules.limits)
+    guard let pictures else { throw SessionInUse() }
+    self.pictures = pictures
     remember()
-    for picture in batcher.held.received { try give(picture) }
   }
 
-  private func give(_ picture: ReceivedPicture) throws(BadBatch) {
-    note(picture.timeMs, picture.digest, picture.clockOffsetMs)
-    try batcher.add(picture.picture(capture), to: "", OneSession(session.description))
-  }
+  private var batcher: Batcher { pictures.batcher }
 
   private func note(_ timeMs: Int64, _ digest: String, _ offset: Int64) {
     digests[timeMs] = digest
@@ -68,7 +56,7 @@ final class PictureSession {
 
   private func remember() {
     digests = [:]
-    let names = batcher.recent.suffix(Self.remembered) + batcher.waitingPictures.map(\.file.name)
+    let names = batcher.recent.suffix(ReceivedPicture.remembered) + batcher.waitingPictures.map(\.file.name)
     for facts in names.compactMap(ReceivedPicture.Facts.init) {
       note(facts.timeMs, facts.digest, facts.clockOffsetMs)
     }
@@ -93,11 +81,15 @@ final class PictureSession {
       aheadMs.map { abs($0 - clockOffsetMs) < Self.toleranceMs ? clockOffsetMs : abs($0) < Self.toleranceMs ? 0 : $0 }
       ?? 0
     let timeMs = deviceMs + offset
+    if let fault = limits.fault(ofInstant: timeMs) {
+      throw Problem(.badRequest, fault, advice: "send t in unix milliseconds")
+    }
     if let known = digests[timeMs] { return (known == digest ? .known : .conflict, timeMs) }
     let picture = ReceivedPicture(at: timeMs, digest, clockOffsetMs: offset, kind: kind, bytes: bytes)
     try batcher.held.take(file, picture)
     arrivedMs = MonotonicClock.milliseconds()
-    try give(picture)
+    note(timeMs, digest, offset)
+    try pictures.give(picture)
     return (.taken, timeMs)
   }
 
@@ -110,13 +102,13 @@ final class PictureSession {
       if case .published(let batch, _, _, _, _) = news { names.append(batch) }
     }
     try batcher.compactIfLarge()
-    if digests.count > 4 * Self.remembered { remember() }
+    if digests.count > 4 * ReceivedPicture.remembered { remember() }
     return names
   }
 
   /// Removes the directory of a session without pictures. A repeated picture is new from then on.
   func remove() throws {
     guard isEmpty else { return }
-    try DurableFile.removeTree(directory.path)
+    try DurableFile.removeTree(pictures.directory.path)
   }
 }

@@ -57,12 +57,12 @@ import Testing
         let held = try #require(journal.held[version.file])
         #expect(held.copy == copy && held.version == version)
       }
-      #expect(try journal.held.count == 2 && BatchJournal.concerns("s.m1", path))
+      #expect(try journal.held.count == 2 && journal.concerns("s.m1"))
       try journal.compact(in: Directory(opening: scratch.path))
     }
     try journal.append([.batch(Self.record("a", files: 1))])
     #expect(try BatchJournal(path, remembers: 0).held.values.map(\.copy) == ["held-2"])
-    #expect(try !BatchJournal.concerns("s", path))
+    #expect(try !BatchJournal(reading: path).concerns("s"))
   }
 
   @Test func lastPicturesInBatchesAreRemembered() throws {

@@ -59,6 +59,8 @@ import WorkQueues
         [0], [1_000 + hourMs, 2_000 + hourMs], [3_000 + hourMs],
       ])
     #expect(batches.map(\.clockOffsetMs) == [0, hourMs, 0])
+    // A sender may state any time.
+    #expect(throws: Problem.self) { try add(9, aheadMs: -(1 << 46), to: session) }
   }
 
   /// The captures of the only batch with this name.
@@ -143,6 +145,16 @@ import WorkQueues
     #expect(try add(0, to: session) == .known && add(1, to: session) == .known)
     #expect(try frames(session.cut(.session("film"))[0]) == [startMs, startMs + 1_000])
     #expect(try TestSupport.names(in: path) == ["drafts", "held", "journal"])
+  }
+
+  /// An `end` before the first start of the new version.
+  @Test func endTakesOverPicturesOfAnEarlierVersion() throws {
+    try DurableFile.makeDirectories(path + "/.film@1.abc")
+    try scratch.file("spool/ingest/film/\(startMs).jpg", Array("picture 0".utf8))
+    try scratch.file("spool/ingest/film/.film@1.abc/\(startMs + 1_000).jpg", Array("picture 1".utf8))
+    #expect(try !SessionClosing(spool).request(id))
+    let names = try TestSupport.names(in: spool.incoming)
+    #expect(try names.count == 1 && frames(names[0]) == [startMs, startMs + 1_000])
   }
 
   @Test func memoryOfPicturesIsBounded() throws {

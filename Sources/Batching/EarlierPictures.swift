@@ -1,7 +1,6 @@
 // Pictures that a worker of a version before the batcher has left in `ingest/SESSION/`: files `<unix ms>.<kind>`, batches `.NAME/` that
 // it was making, and a list `.taken` of pictures in batches.
 
-import Batching
 import FileSystem
 import FrameBatches
 import Glibc
