@@ -57,7 +57,7 @@ import Testing
         let held = try #require(journal.held[version.file])
         #expect(held.copy == copy && held.version == version)
       }
-      #expect(try journal.held.count == 2 && journal.concerns("s.m1"))
+      #expect(journal.held.count == 2 && journal.concerns("s.m1"))
       try journal.compact(in: Directory(opening: scratch.path))
     }
     try journal.append([.batch(Self.record("a", files: 1))])
