@@ -2,17 +2,19 @@ import Foundation
 import TestSupport
 import Testing
 
-/// The commands of README.md, run in their order by a user without privileges.
+/// The commands of README.md and of docs/make-a-film.md, run in their order by a user without privileges.
 @Suite struct QuickStartTests {
-  /// The lines of all `sh` code blocks.
+  /// The lines of all `sh` code blocks of both pages.
   private func commands() throws -> [String] {
-    let readme = try String(contentsOf: Fixture.root.appendingPathComponent("README.md"), encoding: .utf8)
-    return readme.components(separatedBy: "```sh\n").dropFirst().flatMap {
-      $0.components(separatedBy: "```")[0].split(separator: "\n").map(String.init)
+    try ["README.md", "docs/make-a-film.md"].flatMap { name -> [String] in
+      let page = try String(contentsOf: Fixture.root.appendingPathComponent(name), encoding: .utf8)
+      return page.components(separatedBy: "```sh\n").dropFirst().flatMap {
+        $0.components(separatedBy: "```")[0].split(separator: "\n").map(String.init)
+      }
     }
   }
 
-  @Test func everyCommandOfTheREADMERunsAsWritten() throws {
+  @Test func everyCommandOfBothPagesRunsAsWritten() throws {
     let commands = try commands()
     #expect(commands.count > 10)
     // A server runs until it is stopped; it is ready once it prints its address.
