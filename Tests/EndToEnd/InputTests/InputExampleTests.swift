@@ -2,8 +2,8 @@ import Foundation
 import TestSupport
 import Testing
 
-/// Each example command in the table of docs/input-formats.md encodes a batch of its recorder into the sessions that
-/// the row names.
+/// Each example in the table of docs/input-formats.md, as the arguments of `encode`, makes of a batch of its recorder the
+/// sessions that the row names.
 @Suite struct InputExampleTests {
   /// A row's batch, in a directory below the one in which its command runs.
   struct Input: Sendable {
@@ -68,13 +68,14 @@ import Testing
     "any files": Input(["shots/b.png", "shots/a.png"], "shots"),
   ]
 
-  /// Returns the first and the last cell of each row: the recorder and the command.
+  /// Returns the first and the last cell of each row: the recorder, and the example as the command of the page.
   private func rows() throws -> [(recorder: String, command: String)] {
     let page = try String(contentsOf: Fixture.root.appendingPathComponent("docs/input-formats.md"), encoding: .utf8)
     let lines = page.split(separator: "\n").drop { !$0.hasPrefix("| recorder |") }.prefix { $0.hasPrefix("|") }
     return lines.dropFirst(2).map { line in
       let cells = line.split(separator: "|").map { $0.trimmingCharacters(in: .whitespaces) }
-      return (cells[0].replacing("[", with: ""), cells[cells.count - 1].replacing("`", with: ""))
+      let example = cells[cells.count - 1].replacing("`", with: "")
+      return (cells[0].replacing("[", with: ""), "encoder-worker encode \(example) --output out")
     }
   }
 
