@@ -13,9 +13,8 @@ def page(load, Load, s3, hls, redis, sqs, mix, measured, prices, results):
     watched = i.minutes * 60 * i.framesASecond * load.bytesAFrame
     return f"""# Cost of a million sessions a day
 
-This page computes cores, requests, bytes and money from the figures that were [measured](../Benchmarks/RESULTS.md) on this version, and from prices.
-`make capacity` makes it, and a test compares it with the script. Nobody has run the program at this size. Your screens, sessions and
-prices differ: edit the tables at the head of `Benchmarks/capacity.py`, and run it again.
+`make capacity` computes this page from the figures that were [measured](../Benchmarks/RESULTS.md) on this version, and from prices. Nobody has run the program at this size. Your
+screens, sessions and prices differ: edit the tables at the head of `Benchmarks/capacity.py`, and run it again.
 
 ## The answer
 
@@ -25,8 +24,7 @@ prices differ: edit the tables at the head of `Benchmarks/capacity.py`, and run 
 |---|--:|--:|
 {rows(answers(both))}
 
-Requests to the store cost most, not computing. Longer batches ask less: see [other sizes](#other-sizes).
-Watching is not in the table. A viewer of a whole session loads {watched / 1e6:.1f} MB, so 1 000 views cost {money(watched * 1e3 / 1e9 * price("a GB to viewers"))} US $ at {price("a GB to viewers"):g} $ a GB.
+Requests to the store cost most. Longer batches ask less: see [other sizes](#other-sizes). Watching is not in the table: a viewer of a whole session loads {watched / 1e6:.1f} MB, so 1 000 views cost {money(watched * 1e3 / 1e9 * price("a GB to viewers"))} US $ at {price("a GB to viewers"):g} $ a GB.
 
 ## How it is computed
 
@@ -35,7 +33,7 @@ Watching is not in the table. A viewer of a whole session loads {watched / 1e6:.
 - **Requests**: {load.requestsABatch:.1f} of the worker, {i.requestCPUMs} ms of CPU each; {live.requestsABatch:.1f} with `--hls`.
 - **Cores**: {load.cpu * 1e3:.0f} ms a batch, times {number(load.batches)} batches, by 86 400 seconds. The busiest hour has {load.peak:g} times the mean.
   {i.used:.0%} of the cores are in use then.
-- **Jobs**: a batch waits {load.wait * 1e3:.0f} ms for the store, one request after the other. So `--jobs` is {load.jobsACore:.1f} times the cores.
+- **Jobs**: a batch waits {load.wait * 1e3:.0f} ms for the store. So `--jobs` is {load.jobsACore:.1f} times the cores.
 - **Bytes**: {load.bytesAFrame / 1e3:.1f} kB a frame, {number(i.manifestBytes)} bytes of manifest and {i.indexBytes:g} bytes of `session.json` a segment. `--hls` keeps the video twice.
 - **Money**: the vCPUs follow the load of each hour. {i.retention:g} days are kept.
 
@@ -48,8 +46,7 @@ These are screens of 750×1334 pixels. Half of the frames repeat the one before 
 | input | measured or assumed |
 |---|---|
 | CPU and bytes a frame, CPU of a batch, memory | measured: `make bench`, {results["date"]}, {results["machine"].split(",")[0]} |
-| CPU of a decoder process and of further segments | measured: [security](security.md), [queue and store](../Benchmarks/REMOTE.md) |
-| requests of a batch | measured: [queue and store](../Benchmarks/REMOTE.md#requests) |
+| CPU of a decoder process and of further segments; requests of a batch | measured: [security](security.md), [queue and store](../Benchmarks/REMOTE.md#requests) |
 | Redis: {i.entryBytes:g} bytes an entry, {i.pendingBytes:g} more in work, {i.redisUs:g} µs a batch | measured: Redis 7.0.15 |
 | {sqs} requests to SQS a batch | assumed: one message a request |
 | {i.requestCPUMs} ms of CPU a request with TLS; {i.getMs:g} ms for a GET, {i.putMs:g} ms for all others | assumed |
@@ -69,7 +66,7 @@ These are screens of 750×1334 pixels. Half of the frames repeat the one before 
 
 ## Prices
 
-US dollars, us-east-1, list prices without discounts, taken from pages that quote Amazon's. Check them before you plan.
+US dollars, us-east-1, list prices without discounts. Check them before you plan.
 
 | price | US $ | source |
 |---|--:|---|
@@ -81,7 +78,6 @@ US dollars, us-east-1, list prices without discounts, taken from pages that quot
 | all | {" | ".join(money(sum(one.costs().values())) for one in both)} |
 
 On x86, compute is {" and ".join(money(one.costs("x86")["compute, x86"]) for one in both)}. Redis with a replica costs {money(24 * price("Redis with a replica, an hour"))} instead of SQS.
-Traffic between machines and S3 in one region is free through a gateway endpoint.
 
 ## Other sizes
 
@@ -107,9 +103,9 @@ On one machine with a [spool](operations.md) there are no requests, and a disk i
 
 ## The first limits
 
-By the number of sessions a day at which each is reached, if the rest stays as above, without `--hls`:
+Sessions a day at which each is reached, without `--hls`:
 
-| at | what | why |
+| at | limit | why |
 |--:|---|---|
 {rows(sorted_limits(load))}
 
@@ -142,14 +138,14 @@ def sorted_limits(load):
     each = lambda amount, limit: i.sessions * limit / amount
     found = [
         (each(puts, i.putsAPrefix), "PUTs to one prefix of a bucket",
-         f"{number(i.putsAPrefix)} a second for each prefix, {number(puts)} asked here; the store divides a busy prefix by itself, and "
-         "answers 503 until then; random session ids let it"),
+         f"{number(i.putsAPrefix)} a second for each prefix, {number(puts)} asked here; the store divides a busy prefix by itself, if "
+         "session ids are random"),
         (each(load.meanCores * load.peak, 16 * i.used), "one machine of 16 cores", "the point at which a spool on one disk ends"),
         (each(busiest * i.nfsCallsABatch, i.nfsCallsASecond), "one NFS server",
          f"{i.nfsCallsABatch:g} calls a batch (measured, of few frames), {number(i.nfsCallsASecond)} a second (assumed)"),
         (each(busiest, 1e6 / i.redisUs), "Redis' one thread", f"{i.redisUs:g} µs a batch, measured with its client on the same cores"),
         (each(busiest * 3_600, 100_000), "a spool directory, after an hour without workers",
-         "100 000 waiting batches cost no more each than 100 do (measured); more were not measured"),
+         "more waiting batches were not measured"),
         (each(busiest * 86_400 * i.entryBytes, 8e9), "8 GB of Redis, after a day without workers",
          f"{i.entryBytes:g} bytes a waiting batch, all day as in the busiest hour"),
         (each(load.bytesIn * 8 / 86_400 * load.peak, 25e9), "25 Gbit/s into one place", "captured frames; workers on several machines share it"),
