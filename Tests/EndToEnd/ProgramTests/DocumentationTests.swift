@@ -210,7 +210,7 @@ import Testing
 
   @Test func logEventTableMatchesTheLogEvents() throws {
     let events = try table("event", of: "docs/operations.md").reduce(into: Set<String>()) {
-      $0.formUnion(try found("^`([a-z.]+)`", in: $1[0]))
+      $0.formUnion(try found("`([a-z.]+)`", in: $1[0]))
     }
     let places = ["SegmentEncoder/Worker", "Notifying", "Ingesting", "encoder-worker/Worker"]
     let logged = try places.reduce(into: Set<String>()) { logged, place in
