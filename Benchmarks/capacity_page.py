@@ -66,11 +66,11 @@ These are screens of 750×1334 pixels. Half of the frames repeat the one before 
 
 ## Prices
 
-US dollars, us-east-1, list prices without discounts. Check them before you plan.
+US dollars, us-east-1, list prices without discounts. Check them before you plan; `Benchmarks/capacity.py` has their sources.
 
-| price | US $ | source |
-|---|--:|---|
-{rows((name, f"{one.dollars:g}", one.source) for name, one in prices.items())}
+| price | US $ |
+|---|--:|
+{rows((name, f"{one.dollars:g}") for name, one in prices.items())}
 
 | part, US $ a day | without `--hls` | with `--hls` |
 |---|--:|--:|
