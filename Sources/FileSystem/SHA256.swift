@@ -32,10 +32,19 @@ package struct SHA256 {
   package mutating func update(_ text: String) { update(Array(text.utf8)) }
 
   /// Ends the computation and returns the digest in 64 hexadecimal digits.
-  package mutating func finish() -> String {
+  package mutating func finish() -> String { Self.hexadecimal(bytes()) }
+
+  private mutating func bytes() -> [UInt8] {
     var digest = [UInt8](repeating: 0, count: 32)
     cnettle_sha256_digest(&context, &digest)
-    return Self.hexadecimal(digest)
+    return digest
+  }
+
+  /// Returns the 32 bytes of the digest.
+  package static func digest(of bytes: [UInt8]) -> [UInt8] {
+    var sum = SHA256()
+    sum.update(bytes)
+    return sum.bytes()
   }
 
   /// Returns the HMAC of a message (RFC 2104).

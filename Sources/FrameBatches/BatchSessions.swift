@@ -125,6 +125,7 @@ package struct BatchSessions: Sendable {
   /// - Parameter name: the batch's name in messages.
   package init?(_ source: BatchSource, as format: any BatchFormat.Type, name: String, limits: Limits) throws {
     guard var drafts = try format.read(source, limits: limits), !drafts.isEmpty else { return nil }
+    for index in drafts.indices { drafts[index].move(byMs: source.options.clockOffsetMs) }
     guard drafts.count <= Self.maximumSessions else {
       throw BadBatch("read", name, "more than \(Self.maximumSessions) sessions", advice: "split the batch")
     }

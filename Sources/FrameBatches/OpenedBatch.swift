@@ -34,6 +34,8 @@ struct OpenedBatch {
         release = { _ in }
         return
       }
+      var options = options
+      options.clockOffsetMs += DeliveredName(reading: name).clockOffsetMs
       // The name of a batch from a pipe is its session.
       let stem = isPipe ? options.session ?? name : Self.stem(of: name)
       let stemPlace = place.map(Self.stem(of:))
@@ -66,8 +68,10 @@ struct OpenedBatch {
     ".jsonl.gz", ".json.zst", ".jsonl.zst", ".jsonl", ".json", ".zip", ".gz", ".zst",
   ]
 
-  /// Returns a file's name without archive suffixes.
-  static func stem(of name: String) -> String {
+  /// Returns the name that the producer gave a file, perhaps with folders before it, without archive suffixes.
+  static func stem(of path: String) -> String {
+    let folders = path.utf8.lastIndex(of: UInt8(ascii: "/")).map { path[...$0] } ?? path[..<path.startIndex]
+    let name = folders + DeliveredName(reading: String(path[folders.endIndex...])).name
     let suffix = archiveSuffixes.first { name.lowercased().hasSuffix($0) }
     return String(name.dropLast(suffix?.count ?? 0))
   }

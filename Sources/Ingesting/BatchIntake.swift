@@ -11,13 +11,43 @@ package protocol BatchIntake: Sendable {
   /// - Parameters:
   ///   - path: a file, synced; it may be moved.
   ///   - traceParent: the step of the sender's trace.
-  func take(_ path: String, as name: String, digest: String, traceParent: TraceParent?) throws -> IntakeOutcome
-  /// The receipt of a batch; nil if none was taken under this name in the last days.
-  func receipt(of name: String) throws -> ReceiptLog.Receipt?
-  /// The number of batches that wait for a worker.
-  func waitingCount() throws -> Int
+  func take(
+    _ path: String, as name: DeliveredName, digest: String, traceParent: TraceParent?
+  ) throws -> IntakeOutcome
+  /// The receipt of a batch of a producer; nil if none was taken under this name in the last days. The correction of the clock does
+  /// not matter.
+  func receipt(of name: DeliveredName) throws -> ReceiptLog.Receipt?
+  /// The correction of the clock of a session's device, which is kept for some days: a small difference from it is the time that
+  /// requests take.
+  ///
+  /// - Parameter offsetMs: by this request.
+  func clockOffsetMs(of session: SessionID, near offsetMs: Int64) throws -> Int64
+  /// The number of batches that wait for a worker, and those of each producer as far as they can be told.
+  func waitingCounts() throws -> (all: Int, byProducer: [String: Int])
   /// Removes old receipts, a part of them at each call.
   func sweep(_ number: Int) throws
+}
+
+extension DeliveredName {
+  /// The name of its receipt.
+  var receipt: String { DeliveredName(name, of: producer).text }
+}
+
+/// The correction of the clock of a device.
+enum ClockOffset {
+  /// Milliseconds by which a device's clock may differ from this one's, and requests may be late.
+  private static let toleranceMs: Int64 = 60_000
+  /// Milliseconds after which the correction of a session that goes on is written again, so that it does not expire.
+  static let keptMs: Int64 = 86_400_000
+
+  /// Returns the correction for a request, so that repeated requests and those that follow have one correction.
+  ///
+  /// - Parameters:
+  ///   - known: that of the requests before.
+  ///   - offsetMs: by which this clock was ahead of the device's when the request was sent.
+  static func next(after known: Int64, near offsetMs: Int64) -> Int64 {
+    abs(offsetMs - known) < toleranceMs ? known : abs(offsetMs) < toleranceMs ? 0 : offsetMs
+  }
 }
 
 /// The outcome of a batch that came.

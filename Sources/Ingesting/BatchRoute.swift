@@ -18,60 +18,80 @@ struct BatchRoute {
   /// - Throws: ``Problem``, ``DiskError``.
   func admit(_ request: HTTPRequest, name: String, _ producer: Producer?) throws -> Admission {
     try Self.requireName(name)
-    if request.method == "GET" || request.method == "HEAD" { return .answer(try receipt(of: name)) }
+    let own = DeliveredName(name, of: producer?.name)
+    if request.method == "GET" || request.method == "HEAD" { return .answer(try receipt(of: own)) }
     guard request.method == "PUT" else { throw Problem(allowing: "PUT, GET, HEAD", not: request.method) }
     try request.requireNoCoding()
-    if let type = request.mediaType, let other = Self.otherTypes.first(where: { type.hasPrefix($0) }) {
+    if let type = request.mediaType, !request.isOfForm(from: producer),
+      let other = Self.otherTypes.first(where: { type.hasPrefix($0) })
+    {
       throw Problem(
         .unsupportedType, "\(other.hasSuffix("/") ? other + "*" : other) is no batch",
         advice: "send an archive, a frame stream or JSON as application/octet-stream")
     }
+    let aheadMs = try request.aheadMs
     let upload = try request.upload(limit: context.settings.bodyBytes, producer)
-    if let refusal = context.gate.refusal(ofBytes: request.bodyBytes ?? 0) { throw refusal }
+    if let refusal = context.gate.refusal(ofBytes: request.bodyBytes ?? 0, from: producer) { throw refusal }
     return .receive(
-      try BodyUpload(upload, named: name, context) { [context] draft in
+      try BodyUpload(upload, named: DeliveredName(name, of: nil).text, context) { [context] draft in
         let digest = draft.digest()
         try context.keys.require(upload.idempotencyKey, of: producer, for: "batch \(name) \(digest)")
-        if let known = try context.intake.receipt(of: name) {
+        if let known = try context.intake.receipt(of: own) {
           guard known.digest == digest else { throw Self.conflict(name) }
-          return Self.answer(name, digest, draft.size, isNew: false)
+          return Self.answer(own, digest, draft.size, isNew: false)
         }
-        try requireReadable(draft, name: name, producer)
-        switch try context.intake.take(draft.path, as: name, digest: digest, traceParent: upload.traceParent) {
-        case .taken: return Self.answer(name, digest, draft.size, isNew: true)
-        case .known: return Self.answer(name, digest, draft.size, isNew: false)
+        let (session, capturesMs) = try read(draft, name: name, aheadMs: aheadMs, producer)
+        let offsetMs = try aheadMs.map { try context.intake.clockOffsetMs(of: session, near: $0) } ?? 0
+        let delivered = DeliveredName(name, of: producer?.name, clockOffsetMs: offsetMs)
+        switch try context.intake.take(draft.path, as: delivered, digest: digest, traceParent: upload.traceParent) {
+        case .taken:
+          var answer = Self.answer(delivered, digest, draft.size, isNew: true)
+          answer.warn(ofCaptures: capturesMs, context.settings)
+          return answer
+        case .known: return Self.answer(own, digest, draft.size, isNew: false)
         case .conflict: throw Self.conflict(name)
         }
       })
   }
 
-  /// Refuses a batch that the worker would quarantine, and sessions that the producer may not write.
-  private func requireReadable(_ draft: UploadDraft, name: String, _ producer: Producer?) throws {
-    let sessions = try context.readers.pass {
+  /// Reads a batch as the worker will, but decodes no picture. Refuses one that the worker would quarantine, and sessions that the
+  /// producer may not write.
+  ///
+  /// - Returns: its first session, and the first and the last instant of all.
+  private func read(
+    _ draft: UploadDraft, name: String, aheadMs: Int64?, _ producer: Producer?
+  ) throws -> (SessionID, ClosedRange<Int64>) {
+    var input = context.settings.input
+    // The correction that is kept differs from this one by a minute at most.
+    input.clockOffsetMs = aheadMs.map { ClockOffset.next(after: 0, near: $0) } ?? 0
+    let batch = try context.readers.pass(for: producer) {
       do {
-        let batch = try BatchSessions(
-          reading: draft.path, options: context.settings.input, limits: context.settings.limits,
+        return try BatchSessions(
+          reading: draft.path, options: input, limits: context.settings.limits,
           unpacker: context.decoders, cancellation: .never.or(afterMs: Self.readMs))
-        return batch.readers.map(\.batch.session.description) + batch.refused.map(\.session)
       } catch let bad as BadBatch {
         throw Problem(.invalidBatch, "\(bad)".oneLine, advice: bad.advice.oneLine)
       } catch is Cancelled {
         throw Problem(.tooMany, "reading the batch takes long", retryAfterS: 10)
       }
     }
-    guard let producer else { return }
-    for text in sessions {
-      guard let session = SessionID(text), producer.mayWrite(to: session) else {
-        throw Problem(session: text, notOf: producer)
+    let sessions = batch.readers.map(\.batch.session)
+    if let producer {
+      for text in sessions.map(\.description) + batch.refused.map(\.session) {
+        guard let session = SessionID(text), producer.mayWrite(to: session) else {
+          throw Problem(session: text, notOf: producer)
+        }
       }
     }
+    let ends = batch.readers.flatMap { [$0.batch.frames[0].timeMs, $0.batch.endMs] }
+    return (sessions[0], (ends.min() ?? 0)...(ends.max() ?? 0))
   }
 
-  private func receipt(of name: String) throws -> HTTPResponse {
+  private func receipt(of name: DeliveredName) throws -> HTTPResponse {
     guard let receipt = try context.intake.receipt(of: name) else {
       throw Problem(.notFound, "no batch of this name was taken in the last days", advice: "send it")
     }
-    return .json(["batch": .string(name), "sha256": .string(receipt.digest), "takenMs": .number(receipt.atMs)])
+    return .json(["batch": .string(name.name), "sha256": .string(receipt.digest), "takenMs": .number(receipt.atMs)])
   }
 
   private static func requireName(_ name: String) throws(Problem) {
@@ -88,10 +108,13 @@ struct BatchRoute {
     Problem(.conflict, "another batch has the name \(name)", advice: "name each batch once")
   }
 
-  private static func answer(_ name: String, _ digest: String, _ bytes: Int, isNew: Bool) -> HTTPResponse {
-    var response = HTTPResponse.json(
-      ["batch": .string(name), "sha256": .string(digest), "bytes": .number(bytes)], status: isNew ? 201 : 200)
-    response.headers.append(("Location", "/v1/batches/" + PercentEncoding.encoded(name)))
+  private static func answer(_ name: DeliveredName, _ digest: String, _ bytes: Int, isNew: Bool) -> HTTPResponse {
+    var members: [String: JSONValue] = [
+      "batch": .string(name.name), "sha256": .string(digest), "bytes": .number(bytes),
+    ]
+    if name.clockOffsetMs != 0 { members["clockOffsetMs"] = .number(name.clockOffsetMs) }
+    var response = HTTPResponse.json(members, status: isNew ? 201 : 200)
+    response.headers.append(("Location", "/v1/batches/" + PercentEncoding.encoded(name.name)))
     return response
   }
 }

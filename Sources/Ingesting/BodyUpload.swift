@@ -32,13 +32,13 @@ final class BodyUpload: BodyReceiver {
   /// - Parameter name: of the file.
   /// - Throws: ``Problem``, ``DiskError``.
   init(_ request: Request, named name: String, _ context: IngestContext, _ conclude: @escaping Finish) throws {
-    guard context.meter.beginBody(limit: context.settings.bodies) else {
+    guard context.meter.beginBody(of: request.producer, limit: context.settings.bodies) else {
       throw Problem(.tooMany, "\(context.settings.bodies) bodies are coming already", retryAfterS: 2)
     }
     do {
       draft = try UploadDraft(name, in: context.intake.drafts)
     } catch {
-      context.meter.endBody()
+      context.meter.endBody(of: request.producer)
       throw error
     }
     (self.request, self.context, self.conclude) = (request, context, conclude)
@@ -89,7 +89,7 @@ final class BodyUpload: BodyReceiver {
     guard !hasEnded else { return }
     hasEnded = true
     draft.discard()
-    context.meter.endBody()
+    context.meter.endBody(of: request.producer)
   }
 }
 

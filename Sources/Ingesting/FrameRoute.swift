@@ -1,7 +1,6 @@
 // POST /v1/sessions/ID/frames?t=<unix ms>: one picture; and POST /v1/sessions/ID/end.
 
 import Batching
-import CLinux
 import FileSystem
 import FrameBatches
 import Glibc
@@ -10,8 +9,6 @@ import Serving
 
 struct FrameRoute: Sendable {
   private static let types: Set = ["image/png", "image/jpeg", "image/webp", "application/octet-stream"]
-
-  private static let dayMs: Int64 = 86_400_000
 
   let context: IngestContext
   /// nil if pictures cannot be kept.
@@ -31,25 +28,29 @@ struct FrameRoute: Sendable {
     guard let text = request.argument("t"), let timeMs = Int64(text), "\(timeMs)" == text else {
       throw Problem(.badRequest, "t is no capture in unix milliseconds", advice: "send ?t=1767859512340")
     }
-    let aheadMs = try Self.aheadMs(in: request, timeMs)
+    guard HTTPRequest.sendingTimes.contains(timeMs) else {
+      throw Problem(.badRequest, "t is no capture in unix milliseconds", advice: "send ?t=1767859512340")
+    }
+    let aheadMs = try request.aheadMs
     // A capture that may be corrected is checked when it is.
     if aheadMs == nil, let fault = context.settings.limits.fault(ofInstant: timeMs) {
       throw Problem(.badRequest, fault, advice: "send t in unix milliseconds")
     }
     try request.requireNoCoding()
-    guard let type = request.mediaType, Self.types.contains(type) else {
+    guard let type = request.mediaType, Self.types.contains(type) || request.isOfForm(from: producer) else {
       throw Problem(
         .unsupportedType, "a picture has the Content-Type \(Self.types.sorted().joined(separator: ", "))",
         advice: "send the bytes of one PNG, JPEG or WebP file")
     }
     let upload = try request.upload(limit: context.settings.limits.fileBytes, producer)
-    if let refusal = context.gate.refusal(ofBytes: request.bodyBytes ?? 0) { throw refusal }
+    if let refusal = context.gate.refusal(ofBytes: request.bodyBytes ?? 0, from: producer) { throw refusal }
     return .receive(
       try BodyUpload(upload, named: "picture", context) { [context] draft in
         let digest = draft.digest()
         try context.keys.require(upload.idempotencyKey, of: producer, for: "picture \(session) \(timeMs) \(digest)")
-        let kind = try context.readers.pass { try Self.kind(of: draft.path, context.settings.limits) }
-        let taken = try pictures.add(draft, to: session, at: timeMs, aheadMs: aheadMs, kind: kind, digest: digest)
+        let kind = try context.readers.pass(for: producer) { try Self.kind(of: draft.path, context.settings.limits) }
+        let taken = try pictures.add(
+          draft, to: session, at: timeMs, aheadMs: aheadMs, kind: kind, digest: digest, from: producer)
         if taken.outcome == .conflict {
           throw Problem(
             .conflict, "another picture of \(session) has the capture \(taken.timeMs)",
@@ -60,24 +61,6 @@ struct FrameRoute: Sendable {
       })
   }
 
-  /// Returns how far this clock is ahead of that of the sender, in milliseconds; nil if the request does not say when it was sent.
-  private static func aheadMs(in request: HTTPRequest, _ timeMs: Int64) throws(Problem) -> Int64? {
-    // Sums of these cannot overflow.
-    let usable: ClosedRange<Int64> = 0...(1 << 46)
-    guard usable.contains(timeMs) else {
-      throw Problem(.badRequest, "t is no capture in unix milliseconds", advice: "send ?t=1767859512340")
-    }
-    if let text = request.argument("sent") {
-      guard let sentMs = Int64(text), usable.contains(sentMs) else {
-        throw Problem(
-          .badRequest, "sent is no time in unix milliseconds", advice: "send &sent=1767859512340, or leave it out")
-      }
-      return WallClock.nowMs - sentMs
-    }
-    let sentS = request.header("Date").map { clinux_http_time($0) } ?? 0
-    return sentS > 0 && usable.contains(Int64(sentS)) ? WallClock.nowMs - 1_000 * Int64(sentS) : nil
-  }
-
   private func answer(
     _ session: SessionID, _ deviceMs: Int64, _ taken: (outcome: IntakeOutcome, timeMs: Int64), _ digest: String
   ) -> HTTPResponse {
@@ -86,14 +69,7 @@ struct FrameRoute: Sendable {
     ]
     if taken.timeMs != deviceMs { members["clockOffsetMs"] = .number(taken.timeMs - deviceMs) }
     var response = HTTPResponse.json(members, status: taken.outcome == .taken ? 201 : 200)
-    let aheadMs = taken.timeMs - WallClock.nowMs
-    let far =
-      aheadMs > Self.dayMs
-      ? "the capture is \(aheadMs / Self.dayMs) days ahead"
-      : context.settings.retainMs.flatMap { -aheadMs > $0 ? "the capture is older than --retain" : nil }
-    if let far {
-      response.headers.append(("Warning", "299 - \"\(far); send sent=<unix ms> if the clock may be wrong\""))
-    }
+    response.warn(ofCaptures: taken.timeMs...taken.timeMs, context.settings)
     return response
   }
 

@@ -10,7 +10,7 @@ final class IngestGate: Sendable {
   private let intake: any BatchIntake
   private let settings: IngestSettings
   private let isStopping: @Sendable () -> Bool
-  private let waiting = Mutex<(atMs: Int, count: Int)?>(nil)
+  private let waiting = Mutex<(atMs: Int, all: Int, byProducer: [String: Int])?>(nil)
 
   init(_ intake: any BatchIntake, _ settings: IngestSettings, isStopping: @escaping @Sendable () -> Bool) {
     (self.intake, self.settings, self.isStopping) = (intake, settings, isStopping)
@@ -21,17 +21,21 @@ final class IngestGate: Sendable {
 
   /// The reason why a body is not taken; nil if it is.
   ///
-  /// - Parameter bytes: the body's size as announced.
-  func refusal(ofBytes bytes: Int = 0) -> Problem? {
+  /// - Parameters:
+  ///   - bytes: the body's size as announced.
+  ///   - producer: the one that sends it.
+  func refusal(ofBytes bytes: Int = 0, from producer: Producer? = nil) -> Problem? {
     if let stopRefusal { return stopRefusal }
     do {
       let least = max(settings.minFree, IngestSettings.smallestFree)
       if try DurableFile.freeBytes(at: intake.drafts) - min(bytes, settings.bodyBytes) < least {
         return Problem(.unavailable, "too little free space on the worker's disk", retryAfterS: 30)
       }
-      let waiting = try waitingCount()
-      if waiting >= settings.backlog {
-        return Problem(.tooMany, "\(waiting) batches wait already", retryAfterS: 10)
+      let waiting = try waitingCounts()
+      // A worker with a queue that counts names only does not know whose they are.
+      let own = producer.flatMap { waiting.byProducer[$0.nameInQueues] } ?? 0
+      guard FairShare.allows(producer, own: own, all: waiting.all, limit: settings.backlog) else {
+        return Problem(.tooMany, "\(waiting.all) batches wait already", retryAfterS: 10)
       }
       return nil
     } catch {
@@ -39,13 +43,13 @@ final class IngestGate: Sendable {
     }
   }
 
-  private func waitingCount() throws -> Int {
+  private func waitingCounts() throws -> (all: Int, byProducer: [String: Int]) {
     try waiting.withLock { known in
       let nowMs = MonotonicClock.milliseconds()
-      if let known, nowMs - known.atMs < Self.countedMs { return known.count }
-      let count = try intake.waitingCount()
-      known = (nowMs, count)
-      return count
+      if let known, nowMs - known.atMs < Self.countedMs { return (known.all, known.byProducer) }
+      let counts = try intake.waitingCounts()
+      known = (nowMs, counts.all, counts.byProducer)
+      return counts
     }
   }
 }

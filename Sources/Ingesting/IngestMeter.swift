@@ -9,7 +9,8 @@ package final class IngestMeter: Sendable {
 
   private struct Counts {
     var requests: [Outcome: Int] = [:]
-    var (bytes, frames, bodies) = (0, 0, 0)
+    var (bytes, frames) = (0, 0)
+    var bodies = HeldShares()
   }
 
   private let counts = Mutex(Counts())
@@ -32,15 +33,17 @@ package final class IngestMeter: Sendable {
   func addFrame() { counts.withLock { $0.frames += 1 } }
 
   /// Counts a body that begins; returns false if there are as many as may be.
-  func beginBody(limit: Int) -> Bool {
+  func beginBody(of producer: Producer?, limit: Int) -> Bool {
     counts.withLock { counts in
-      guard counts.bodies < limit else { return false }
-      counts.bodies += 1
+      guard FairShare.allows(producer, own: counts.bodies[producer], all: counts.bodies.all, limit: limit) else {
+        return false
+      }
+      counts.bodies.add(1, of: producer)
       return true
     }
   }
 
-  func endBody() { counts.withLock { $0.bodies -= 1 } }
+  func endBody(of producer: Producer?) { counts.withLock { $0.bodies.add(-1, of: producer) } }
 
   package func write(to text: inout MetricsText) {
     let counts = counts.withLock { $0 }
@@ -54,6 +57,6 @@ package final class IngestMeter: Sendable {
     text.metric(
       "encoder_worker_ingest_frames_total", "Pictures that were taken one by one.", "counter",
       [("", "\(counts.frames)")])
-    text.gauge("encoder_worker_ingest_bodies_open", "Bodies that are coming.", counts.bodies)
+    text.gauge("encoder_worker_ingest_bodies_open", "Bodies that are coming.", counts.bodies.all)
   }
 }

@@ -10,17 +10,20 @@ package struct IngestRoutes: Sendable {
   private let hooks: HookRoute
   /// nil if everybody may write.
   private let tokens: IngestTokens?
+  private let origins: PageOrigins
   private let version: String
   private let trouble: @Sendable () -> String?
 
   /// - Parameters:
   ///   - pictures: nil if pictures cannot be kept.
+  ///   - origins: the web pages that may send.
   ///   - hook: the store that sends notifications; nil if there is none.
   ///   - forward: brings the batches of pictures to their queue; nil if they are in it.
   ///   - endSession: ends a session once all its batches are finished.
   ///   - trouble: the reason why the worker starts no batch; nil if it does.
   package init(
-    _ context: IngestContext, pictures: PictureIntake?, hook: StoreHook? = nil, tokens: IngestTokens?, version: String,
+    _ context: IngestContext, pictures: PictureIntake?, hook: StoreHook? = nil, tokens: IngestTokens?,
+    origins: PageOrigins = PageOrigins(), version: String,
     forward: (@Sendable () throws -> Void)? = nil, endSession: @escaping @Sendable (SessionID) throws -> Void,
     trouble: @escaping @Sendable () -> String?
   ) {
@@ -28,6 +31,7 @@ package struct IngestRoutes: Sendable {
     frames = FrameRoute(context: context, pictures: pictures, forward: forward, endSession: endSession)
     hooks = HookRoute(context: context, hook: hook)
     self.tokens = tokens
+    self.origins = origins
     self.version = version
     self.trouble = trouble
   }
@@ -38,9 +42,19 @@ package struct IngestRoutes: Sendable {
   }
 
   package func admit(_ request: HTTPRequest) -> Admission {
+    guard let origin = origins.origin(of: request) else { return decision(on: request) }
+    return request.method == "OPTIONS"
+      ? .answer(origins.preflight(of: origin)) : origins.shown(decision(on: request), to: origin)
+  }
+
+  private func decision(on request: HTTPRequest) -> Admission {
     var producer: Producer?
     do {
       if let answer = try open(request) { return .answer(answer) }
+      if request.method == "OPTIONS", let origin = request.header("Origin") {
+        throw Problem(
+          .forbidden, "pages of \(origin.shortened(to: 200).oneLine) may not send", advice: "set --ingest-origin")
+      }
       producer = try authorized(request)
       return try route(request, producer)
     } catch {
@@ -95,8 +109,9 @@ package struct IngestRoutes: Sendable {
   private func authorized(_ request: HTTPRequest) throws(Problem) -> Producer? {
     guard let tokens else {
       // A page of any site can send requests to this machine. Browsers name the page.
-      guard request.header("Origin") == nil else {
-        throw Problem(.forbidden, "requests of web pages need a token", advice: "set --ingest-tokens")
+      guard request.header("Origin") == nil || origins.origin(of: request) != nil else {
+        throw Problem(
+          .forbidden, "requests of web pages need a token", advice: "set --ingest-tokens, or --ingest-origin")
       }
       return nil
     }

@@ -1,3 +1,4 @@
+import Batching
 import FileSystem
 import Logging
 import Serving
@@ -11,20 +12,20 @@ package final class IngestServer: Sendable {
   package var address: ListenAddress { server.address }
   private let server: HTTPServer
   private let pictures: PictureIntake?
-  private let forward: (@Sendable () throws -> Void)?
+  private let forwarder: BatchForwarder?
   private let threads: [PeriodicThread]
 
   /// Removes what dead processes left, and starts to answer.
   ///
   /// - Parameters:
   ///   - hosts: further host names to accept.
-  ///   - forward: brings the batches of pictures to their queue, if they are not in it.
+  ///   - forwarder: brings the batches of pictures to their queue; nil if they are in it.
   package init(
     _ routes: IngestRoutes, _ context: IngestContext, on socket: ListeningSocket, hosts: [String],
-    pictures: PictureIntake?, forward: (@Sendable () throws -> Void)?, logger: Logger
+    pictures: PictureIntake?, forwarder: BatchForwarder?, logger: Logger
   ) throws {
     self.pictures = pictures
-    self.forward = forward
+    self.forwarder = forwarder
     try UploadDraft.removeAbandoned(in: context.intake.drafts)
     try pictures?.start()
     let number = Atomic(0)
@@ -37,11 +38,8 @@ package final class IngestServer: Sendable {
         }
       }
     ]
-    if let forward {
-      threads.append(
-        try PeriodicThread("forward", everyMs: Self.forwardMs) {
-          do { try forward() } catch { logger.error("ingest.failed", metadata: ["error": "\(error)"]) }
-        })
+    if let forwarder {
+      threads.append(try PeriodicThread("forward", everyMs: Self.forwardMs) { forwarder.step() })
     }
     self.threads = threads
     server = try HTTPServer(on: socket, hosts: hosts, routes: routes.body)
@@ -51,6 +49,6 @@ package final class IngestServer: Sendable {
   package func stop() {
     for thread in threads { thread.stop() }
     pictures?.stop()
-    try? forward?()
+    try? forwarder?.run()
   }
 }

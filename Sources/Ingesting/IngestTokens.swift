@@ -10,6 +10,11 @@ package struct Producer: Sendable, Equatable {
   package let name: String
   /// The beginning of its sessions' names; empty for all sessions.
   let prefix: String
+  /// Whether nobody else may write.
+  var isAlone = false
+
+  /// Its part of the names of its batches.
+  var nameInQueues: String { DeliveredName("", of: name).producer ?? "" }
 
   func mayWrite(to session: SessionID) -> Bool { session.description.hasPrefix(prefix) }
 }
@@ -55,10 +60,12 @@ package final class IngestTokens: Sendable {
     guard token.utf8.count <= Self.tokenLengths.upperBound else { return nil }
     let digest = SHA256.authentication(of: Array(token.utf8), key: key)
     var found: Producer?
-    for entry in entries.withLock({ $0 }) {
+    let entries = entries.withLock { $0 }
+    for entry in entries {
       let difference = zip(entry.digest, digest).reduce(0 as UInt8) { $0 | ($1.0 ^ $1.1) }
       if difference == 0 { found = entry.producer }
     }
+    found?.isAlone = entries.count == 1
     return found
   }
 

@@ -37,18 +37,18 @@ package struct ObjectIntake: BatchIntake {
   package var keepsTracesInFiles: Bool { false }
 
   package func take(
-    _ path: String, as name: String, digest: String, traceParent: TraceParent? = nil
+    _ path: String, as name: DeliveredName, digest: String, traceParent: TraceParent? = nil
   ) throws -> IntakeOutcome {
-    guard let begun = try begin(name, digest) else { return .conflict }
+    guard let begun = try begin(name.receipt, digest) else { return .conflict }
     if begun.isTaken { return .known }
-    guard try put(path, as: name, digest: digest) else {
+    guard try put(path, as: name.text, digest: digest) else {
       // Another producer has written the object.
-      try batches.objects.delete(Self.receipts + name, begun.tag)
+      try batches.objects.delete(Self.receipts + name.receipt, begun.tag)
       return .conflict
     }
-    _ = try names.add([name], traceParent: traceParent)
+    _ = try names.add([name.text], traceParent: traceParent)
     // If that fails, a request with the same content was faster.
-    _ = try write(name, digest, isTaken: true, when: .matching(begun.tag))
+    _ = try write(name.receipt, digest, isTaken: true, when: .matching(begun.tag))
     return .taken
   }
 
@@ -107,11 +107,28 @@ package struct ObjectIntake: BatchIntake {
     return StoredReceipt(receipt: receipt, isTaken: members?["taken"]?.bool ?? false, tag: object.tag)
   }
 
-  package func receipt(of name: String) throws -> ReceiptLog.Receipt? {
-    try stored(name).flatMap { $0.isTaken ? $0.receipt : nil }
+  package func receipt(of name: DeliveredName) throws -> ReceiptLog.Receipt? {
+    try stored(name.receipt).flatMap { $0.isTaken ? $0.receipt : nil }
   }
 
-  package func waitingCount() throws -> Int { try names.waitingCount() }
+  package func clockOffsetMs(of session: SessionID, near offsetMs: Int64) throws -> Int64 {
+    let key = Self.receipts + "clock/\(session)"
+    while true {
+      let object = try batches.objects.get(key, limit: 1 << 16)
+      let members = object.flatMap { try? JSONParser.parse($0.bytes).object }
+      let known = members?["clockOffsetMs"]?.integer ?? 0
+      let next = ClockOffset.next(after: known, near: offsetMs)
+      let isOld = WallClock.nowMs - (members?["atMs"]?.integer ?? 0) > ClockOffset.keptMs
+      if next == known, object == nil || !isOld { return next }
+      let text = JSONValue.object(["clockOffsetMs": .number(next), "atMs": .number(WallClock.nowMs)]).line + "\n"
+      let condition = object.map { PutCondition.matching($0.tag) } ?? .absent
+      // Else another request was faster.
+      if try batches.objects.put(key, .bytes(Array(text.utf8)), .json, when: condition) != nil { return next }
+    }
+  }
+
+  /// A queue counts its names only.
+  package func waitingCounts() throws -> (all: Int, byProducer: [String: Int]) { (try names.waitingCount(), [:]) }
 
   /// A rule of the bucket removes old receipts.
   package func sweep(_ number: Int) {}

@@ -25,8 +25,9 @@ package final class PictureIntake: Sendable {
   private let spool: Spool
   private let rules: PictureSession.Rules
   private let logger: Logger
-  private let entries = Mutex<[SessionID: Entry]>([:])
-  private let waitingBytes = Atomic(0)
+  /// The sessions, each with the producer whose request opened it.
+  private let entries = Mutex<[SessionID: (entry: Entry, producer: Producer?)]>([:])
+  private let waitingBytes = Mutex(HeldShares())
   private let scannedMs = Atomic(MonotonicClock.milliseconds())
   private let workers = Mutex<[PeriodicThread]>([])
 
@@ -56,7 +57,7 @@ package final class PictureIntake: Sendable {
       return threads
     }) { thread.stop() }
     let untilMs = MonotonicClock.milliseconds() + 2_000
-    for (_, entry) in entries.withLock({ $0 }) where MonotonicClock.milliseconds() < untilMs {
+    for (_, (entry, _)) in entries.withLock({ $0 }) where MonotonicClock.milliseconds() < untilMs {
       entry.change { _ = cut($0, .known) }
     }
   }
@@ -65,15 +66,17 @@ package final class PictureIntake: Sendable {
   ///
   /// - Throws: ``Problem``, ``DiskError``.
   func add(
-    _ draft: UploadDraft, to session: SessionID, at timeMs: Int64, aheadMs: Int64?, kind: String, digest: String
+    _ draft: UploadDraft, to session: SessionID, at timeMs: Int64, aheadMs: Int64?, kind: String, digest: String,
+    from producer: Producer?
   ) throws -> (outcome: IntakeOutcome, timeMs: Int64) {
-    guard waitingBytes.load(ordering: .relaxed) < Self.maximumBytes else {
-      throw Problem(.tooMany, "too many pictures wait for a batch", retryAfterS: 5)
+    let hasRoom = waitingBytes.withLock {
+      FairShare.allows(producer, own: $0[producer], all: $0.all, limit: Self.maximumBytes)
     }
-    let taken = try with(session) {
+    guard hasRoom else { throw Problem(.tooMany, "too many pictures wait for a batch", retryAfterS: 5) }
+    let taken = try with(session, for: producer) {
       try $0.add(draft.path, at: timeMs, aheadMs: aheadMs, kind: kind, digest: digest, bytes: draft.size)
     }
-    if taken.outcome == .taken { waitingBytes.add(draft.size, ordering: .relaxed) }
+    if taken.outcome == .taken { waitingBytes.withLock { $0.add(draft.size, of: producer) } }
     return taken
   }
 
@@ -84,11 +87,13 @@ package final class PictureIntake: Sendable {
   }
 
   /// Calls `body` with a session, which no other thread has meanwhile.
-  private func with<R>(_ session: SessionID, _ body: (PictureSession) throws -> R) throws -> R {
+  private func with<R>(
+    _ session: SessionID, for producer: Producer? = nil, _ body: (PictureSession) throws -> R
+  ) throws -> R {
     while true {
-      let entry = try entry(of: session)
+      let entry = try entry(of: session, for: producer)
       let result = entry.change { open -> Result<R, any Error>? in
-        guard entries.withLock({ $0[session] === entry }) else { return nil }
+        guard entries.withLock({ $0[session]?.entry === entry }) else { return nil }
         return Result {
           do {
             let found = try open ?? PictureSession(session, in: spool, rules)
@@ -106,14 +111,15 @@ package final class PictureIntake: Sendable {
     }
   }
 
-  private func entry(of session: SessionID) throws(Problem) -> Entry {
+  private func entry(of session: SessionID, for producer: Producer?) throws(Problem) -> Entry {
     try entries.withLock { entries throws(Problem) in
-      if let entry = entries[session] { return entry }
-      guard entries.count < Self.maximumSessions else {
-        throw Problem(.tooMany, "\(Self.maximumSessions) sessions are open already", retryAfterS: 15)
+      if let known = entries[session] { return known.entry }
+      let own = entries.values.count { $0.producer?.name == producer?.name }
+      guard FairShare.allows(producer, own: own, all: entries.count, limit: Self.maximumSessions) else {
+        throw Problem(.tooMany, "\(entries.count) sessions are open already", retryAfterS: 15)
       }
       let entry = Entry(nil)
-      entries[session] = entry
+      entries[session] = (entry, producer)
       return entry
     }
   }
@@ -125,13 +131,13 @@ package final class PictureIntake: Sendable {
   }
 
   private func step(_ number: Int) {
-    for (session, entry) in entries.withLock({ $0 }) {
+    for (session, (entry, _)) in entries.withLock({ $0 }) {
       guard abs(session.hashValue % Self.threads) == number else { continue }
       entry.change { open in
         if !cut(open, .due) { open = nil }
         guard open.map({ $0.isEmpty && $0.idleMs > Self.closedMs }) ?? true else { return }
         open = nil
-        entries.withLock { if $0[session] === entry { $0[session] = nil } }
+        entries.withLock { if $0[session]?.entry === entry { $0[session] = nil } }
       }
     }
     guard number == 0 else { return }
@@ -175,9 +181,11 @@ package final class PictureIntake: Sendable {
   }
 
   private func count() {
-    var bytes = 0
-    for (_, entry) in entries.withLock({ $0 }) { bytes += entry.read { $0?.waitingBytes ?? 0 } }
-    waitingBytes.store(bytes, ordering: .relaxed)
+    var bytes = HeldShares()
+    for (_, (entry, producer)) in entries.withLock({ $0 }) {
+      bytes.add(entry.read { $0?.waitingBytes ?? 0 }, of: producer)
+    }
+    waitingBytes.withLock { [bytes] in $0 = bytes }
   }
 
   /// Opens the directories with pictures or batches that a dead process has left.

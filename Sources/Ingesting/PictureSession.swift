@@ -62,9 +62,6 @@ final class PictureSession {
     }
   }
 
-  /// Milliseconds by which a device's clock may differ from this one's, and requests may be late.
-  private static let toleranceMs: Int64 = 60_000
-
   /// Takes a picture. It is durable when this returns.
   ///
   /// - Parameters:
@@ -77,9 +74,7 @@ final class PictureSession {
   func add(
     _ file: String, at deviceMs: Int64, aheadMs: Int64? = nil, kind: String, digest: String, bytes: Int
   ) throws -> (outcome: IntakeOutcome, timeMs: Int64) {
-    let offset =
-      aheadMs.map { abs($0 - clockOffsetMs) < Self.toleranceMs ? clockOffsetMs : abs($0) < Self.toleranceMs ? 0 : $0 }
-      ?? 0
+    let offset = aheadMs.map { ClockOffset.next(after: clockOffsetMs, near: $0) } ?? 0
     let timeMs = deviceMs + offset
     if let fault = limits.fault(ofInstant: timeMs) {
       throw Problem(.badRequest, fault, advice: "send t in unix milliseconds")

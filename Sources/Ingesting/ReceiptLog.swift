@@ -15,6 +15,18 @@ package struct ReceiptLog: Sendable {
     /// SHA-256 in hexadecimal digits.
     package let digest: String
     package let atMs: Int64
+
+    package init(name: String, digest: String, atMs: Int64) {
+      (self.name, self.digest, self.atMs) = (name, digest, atMs)
+    }
+
+    /// A line of the corrections of clocks has the correction in place of a digest.
+    init(name: String, clockOffsetMs: Int64, atMs: Int64) {
+      let digits = String(UInt64(bitPattern: clockOffsetMs), radix: 16)
+      self.init(name: name, digest: String(repeating: "0", count: 64 - digits.count) + digits, atMs: atMs)
+    }
+
+    var clockOffsetMs: Int64 { UInt64(digest.suffix(16), radix: 16).map { Int64(bitPattern: $0) } ?? 0 }
   }
 
   /// Receipts are kept for this time, in milliseconds.

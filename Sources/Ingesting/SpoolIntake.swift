@@ -29,13 +29,13 @@ package struct SpoolIntake: BatchIntake {
 
   /// The file has its trace already.
   package func take(
-    _ path: String, as name: String, digest: String, traceParent: TraceParent? = nil
+    _ path: String, as name: DeliveredName, digest: String, traceParent: TraceParent? = nil
   ) throws -> IntakeOutcome {
-    try receipts.withShard(of: name) { shard in
-      if let known = shard.receipt(of: name) { return known.digest == digest ? .known : .conflict }
-      guard try place(path, as: name, digest: digest) else { return .conflict }
+    try receipts.withShard(of: name.receipt) { shard in
+      if let known = shard.receipt(of: name.receipt) { return known.digest == digest ? .known : .conflict }
+      guard try place(path, as: name.text, digest: digest) else { return .conflict }
       try Directory(opening: spool.incoming).sync()
-      try shard.add(ReceiptLog.Receipt(name: name, digest: digest, atMs: WallClock.nowMs))
+      try shard.add(ReceiptLog.Receipt(name: name.receipt, digest: digest, atMs: WallClock.nowMs))
       return .taken
     }
   }
@@ -58,9 +58,28 @@ package struct SpoolIntake: BatchIntake {
     return true
   }
 
-  package func receipt(of name: String) throws -> ReceiptLog.Receipt? { try receipts.receipt(of: name) }
+  package func receipt(of name: DeliveredName) throws -> ReceiptLog.Receipt? {
+    try receipts.receipt(of: name.receipt)
+  }
 
-  package func waitingCount() throws -> Int { try spool.waiting().count }
+  package func clockOffsetMs(of session: SessionID, near offsetMs: Int64) throws -> Int64 {
+    // No batch has a slash in its name.
+    let name = "clock/\(session)"
+    return try receipts.withShard(of: name) { shard in
+      let known = shard.receipt(of: name)
+      let next = ClockOffset.next(after: known?.clockOffsetMs ?? 0, near: offsetMs)
+      let isKept =
+        known.map { $0.clockOffsetMs == next && WallClock.nowMs - $0.atMs < ClockOffset.keptMs } ?? (next == 0)
+      if !isKept { try shard.add(ReceiptLog.Receipt(name: name, clockOffsetMs: next, atMs: WallClock.nowMs)) }
+      return next
+    }
+  }
+
+  package func waitingCounts() throws -> (all: Int, byProducer: [String: Int]) {
+    let waiting = try spool.waiting()
+    let producers = waiting.compactMap { DeliveredName(reading: $0.name).producer.map { ($0, 1) } }
+    return (waiting.count, Dictionary(producers, uniquingKeysWith: +))
+  }
 
   package func sweep(_ number: Int) throws { try receipts.sweep(number) }
 }

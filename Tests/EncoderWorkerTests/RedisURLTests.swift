@@ -39,7 +39,7 @@ import Testing
     #expect(!refusal.description.contains("secret"))
     // The argument parser prints the values that it refuses, so it accepts this one and a later check refuses it.
     #expect(RedisURL(argument: text).fault == refusal)
-    let usage = #expect(throws: (any Error).self) { try QueueAddress(argument: text).validate() }
+    let usage = #expect(throws: (any Error).self) { try QueueAddress(argument: text).validate("--queue") }
     #expect(usage.map { "\($0)".contains("--queue: the queue's address: ") && !"\($0)".contains("secret") } == true)
     #expect(throws: refusal) { try RedisConnection(RedisURL(argument: text)) }
   }

@@ -44,7 +44,7 @@ import Testing
   @Test(arguments: [
     "http://h", "https://hooks.example/a/b?token=c", "HTTP://127.0.0.1:8080", "http://[::1]:80/x", "http://[::1]",
   ]) func addressIsAccepted(text: String) throws {
-    try WebhookURL(argument: text).validate()
+    try HTTPAddress(argument: text).validate("--notify")
   }
 
   @Test(arguments: [
@@ -53,14 +53,15 @@ import Testing
     "https://user@h/", "https://user:hush@h/", "http://h/a b", "http://h/a\r\nX: y", "http://h/é", "http://h/#a",
     "file:///etc/passwd", "http://h/" + String(repeating: "a", count: 2_048),
   ]) func invalidAddressIsRefusedWithoutRepeatingIt(text: String) {
-    let url = WebhookURL(argument: text)
-    let failure = #expect(throws: (any Error).self) { try url.validate() }
+    let url = HTTPAddress(argument: text)
+    let failure = #expect(throws: (any Error).self) { try url.validate("--notify") }
     #expect(failure.map { "\($0)".contains("hush") } == false)
   }
 
   @Test func nameOfAnAddressHasNoPathAndNoQuery() {
-    #expect(WebhookURL(argument: "https://hooks.example:8443/secret?token=secret").name == "https://hooks.example:8443")
-    #expect(WebhookURL(argument: "https://hooks.example?token=secret").name == "https://hooks.example")
+    #expect(
+      HTTPAddress(argument: "https://hooks.example:8443/secret?token=secret").name == "https://hooks.example:8443")
+    #expect(HTTPAddress(argument: "https://hooks.example?token=secret").name == "https://hooks.example")
   }
 
   @Test func statusDecidesWhetherAnEventIsRepeated() {

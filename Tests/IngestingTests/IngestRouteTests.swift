@@ -236,7 +236,8 @@ import WorkQueues
       let draft = scratch.path("draft \(number)")
       try Data(text.utf8).write(to: URL(fileURLWithPath: draft))
       try group.start {
-        let outcome = try? intake.take(draft, as: "one", digest: SHA256.hex(of: Array(text.utf8)))
+        let outcome = try? intake.take(
+          draft, as: DeliveredName("one", of: nil), digest: SHA256.hex(of: Array(text.utf8)))
         outcomes.withLock { $0["\(number)"] = outcome }
       }
     }
@@ -255,9 +256,10 @@ import WorkQueues
     try Data("same".utf8).write(to: URL(fileURLWithPath: spool.incoming + "/one"))
     func take(_ text: String) throws -> IntakeOutcome {
       try intake.take(
-        scratch.file("draft", Array(text.utf8)), as: "one", digest: SHA256.hex(of: Array(text.utf8)))
+        scratch.file("draft", Array(text.utf8)), as: DeliveredName("one", of: nil),
+        digest: SHA256.hex(of: Array(text.utf8)))
     }
-    #expect(try take("other") == .conflict && intake.receipt(of: "one") == nil)
+    #expect(try take("other") == .conflict && intake.receipt(of: DeliveredName("one", of: nil)) == nil)
     #expect(try take("same") == .taken && take("same") == .known)
   }
 }
@@ -267,10 +269,13 @@ private struct FailingIntake: BatchIntake {
   let drafts: String
 
   var keepsTracesInFiles: Bool { true }
-  func take(_ path: String, as name: String, digest: String, traceParent: TraceParent?) throws -> IntakeOutcome {
+  func take(
+    _ path: String, as name: DeliveredName, digest: String, traceParent: TraceParent?
+  ) throws -> IntakeOutcome {
     throw DiskError("open", path, code: EIO)
   }
-  func receipt(of name: String) throws -> ReceiptLog.Receipt? { throw DiskError("open", name, code: EIO) }
-  func waitingCount() throws -> Int { 0 }
+  func receipt(of name: DeliveredName) throws -> ReceiptLog.Receipt? { throw DiskError("open", name.text, code: EIO) }
+  func clockOffsetMs(of session: SessionID, near offsetMs: Int64) throws -> Int64 { 0 }
+  func waitingCounts() throws -> (all: Int, byProducer: [String: Int]) { (0, [:]) }
   func sweep(_ number: Int) throws {}
 }

@@ -1,3 +1,4 @@
+import Batching
 import FileSystem
 import Foundation
 import FrameBatches
@@ -22,7 +23,7 @@ import WorkQueues
   private func take(_ text: String, as name: String = "one.tar") throws -> IntakeOutcome {
     let intake = ObjectIntake(batches, names, drafts: scratch.path)
     let file = try scratch.file("draft", Array(text.utf8))
-    return try intake.take(file, as: name, digest: SHA256.hex(of: Array(text.utf8)))
+    return try intake.take(file, as: DeliveredName(name, of: nil), digest: SHA256.hex(of: Array(text.utf8)))
   }
 
   @Test func batchIsStoredQueuedAndKnown() throws {
@@ -30,8 +31,8 @@ import WorkQueues
     #expect(objects["incoming/one.tar"] == Array("a".utf8))
     #expect(names.waitingCount() == 1)
     let intake = ObjectIntake(batches, names, drafts: scratch.path)
-    #expect(try intake.receipt(of: "one.tar")?.digest == SHA256.hex(of: Array("a".utf8)))
-    #expect(try intake.receipt(of: "two") == nil && intake.waitingCount() == 1)
+    #expect(try intake.receipt(of: DeliveredName("one.tar", of: nil))?.digest == SHA256.hex(of: Array("a".utf8)))
+    #expect(try intake.receipt(of: DeliveredName("two", of: nil)) == nil && intake.waitingCounts().all == 1)
     // Published and gone.
     objects["incoming/one.tar"] = nil
     #expect(try take("a") == .known && take("b") == .conflict && objects["incoming/one.tar"] == nil)
@@ -44,7 +45,8 @@ import WorkQueues
     let digest = SHA256.hex(of: Array("a".utf8))
     for (trace, outcome) in [(step, IntakeOutcome.taken), (other, .known)] {
       let file = try scratch.file("draft", Array("a".utf8))
-      #expect(try intake.take(file, as: "one.tar", digest: digest, traceParent: trace) == outcome)
+      #expect(
+        try intake.take(file, as: DeliveredName("one.tar", of: nil), digest: digest, traceParent: trace) == outcome)
     }
     #expect(try #require(names.next()).traceParent == step)
   }
@@ -78,7 +80,7 @@ import WorkQueues
     try FileManager.default.createDirectory(atPath: batch, withIntermediateDirectories: true)
     try Data(Fixture("exact-1fps").bytes("0000.jpg")).write(to: URL(fileURLWithPath: batch + "/1767859512340.jpg"))
     try Data(#"{"version":1,"session":"film"}"#.utf8).write(to: URL(fileURLWithPath: batch + "/batch.json"))
-    let forwarder = BatchForwarder(spool, to: batches, names, limits: Limits())
+    let forwarder = BatchForwarder(spool, to: StoreReceiver(batches, names), limits: Limits())
     objects.fail(from: 0)
     #expect(throws: MemoryObjects.Failure.self) { try forwarder.run() }
     #expect(DurableFile.exists(batch))

@@ -9,19 +9,22 @@ public final class RunningIngest {
   /// - Parameters:
   /// - arguments: Arguments of the program, without the address.
   /// - tool: A program, with its arguments, that executes the program under test.
-  public init(_ arguments: [String], environment: [String: String] = [:], under tool: [String] = []) throws {
+  /// - port: 0 for any.
+  public init(
+    _ arguments: [String], environment: [String: String] = [:], under tool: [String] = [], port: UInt16 = 0
+  ) throws {
     scratch = try ScratchDirectory()
     let log = scratch.path("log")
     _ = FileManager.default.createFile(atPath: log, contents: nil)
     process.executableURL = URL(fileURLWithPath: "/usr/bin/env")
-    process.arguments = tool + [EncoderWorker.path, "run"] + arguments + ["--ingest", "127.0.0.1:0"]
+    process.arguments = tool + [EncoderWorker.path, "run"] + arguments + ["--ingest", "127.0.0.1:\(port)"]
     process.environment = ProcessInfo.processInfo.environment.merging(environment) { $1 }
     process.standardInput = FileHandle.nullDevice
     process.standardOutput = FileHandle.nullDevice
     process.standardError = try FileHandle(forWritingTo: URL(fileURLWithPath: log))
     try process.runTakingSignals()
     let running = process
-    port = try firstValue(of: "the worker listens") {
+    self.port = try firstValue(of: "the worker listens") {
       let text = try String(contentsOfFile: log, encoding: .utf8)
       let mark = "taking batches at http://127.0.0.1:"
       if let range = text.firstRange(of: mark), let end = text[range.upperBound...].firstIndex(of: "/") {

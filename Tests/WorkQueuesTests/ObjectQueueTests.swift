@@ -246,7 +246,9 @@ import Testing
       _ frames: [String], session: String = "phone", _ limits: Limits = Limits()
     ) throws -> [String] {
       var shown: [String] = []
-      try batches.enqueue(frames, InputOptions(session: session), limits: limits, in: names) { shown.append($0) }
+      try StoreReceiver(batches, names).enqueue(frames, InputOptions(session: session), limits: limits) {
+        shown.append($0)
+      }
       return shown
     }
     let name = "phone@\(first).tar"

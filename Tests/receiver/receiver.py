@@ -1,4 +1,4 @@
-"""Receives events at a port of this machine until standard input ends. Usage: receiver.py PORT LOG CONTROL
+"""Receives events, or refuses batches, at a port of this machine until standard input ends. Usage: receiver.py PORT LOG CONTROL
 
 LOG gets two lines of JSON for each request: one when it has arrived, and one with its status before the answer is sent.
 The file CONTROL tells the answer: {"status": 503, "headers": {...}, "body": "...", "bytes": 1000000}. With "hold" a
@@ -30,12 +30,17 @@ class Receiver(BaseHTTPRequestHandler):
         pass
 
     def note(self, status):
-        batch = json.loads(self.body).get("batch", "")
+        is_event = self.command == "POST"
+        batch = json.loads(self.body).get("batch", "") if is_event else ""
         is_retired = any(os.path.lexists(f"{path}/{batch}") for path in control().get("watch", []))
         line = {"status": status, "path": self.path, "headers": {k.lower(): v for k, v in self.headers.items()},
-                "body": self.body.decode(), "isRetired": is_retired}
+                "body": self.body.decode() if is_event else "", "isRetired": is_retired}
         with LOCK, open(LOG, "a") as log:
             log.write(json.dumps(line) + "\n")
+
+    # A batch instead of an event.
+    def do_PUT(self):
+        self.do_POST()
 
     def do_POST(self):
         self.body = self.rfile.read(int(self.headers["Content-Length"]))

@@ -26,6 +26,11 @@ package struct PageView: Sendable, Equatable {
     (self.timeMs, self.name) = (timeMs, name.oneLine.shortened(to: Self.nameBytes))
   }
 
+  private init(timeMs: Int64, name: String) { (self.timeMs, self.name) = (timeMs, name) }
+
+  /// The same page at another time.
+  func at(_ timeMs: Int64) -> PageView { PageView(timeMs: timeMs, name: name) }
+
   /// Adds it to a list in order, unless the page is there already.
   func add(to list: inout [PageView]) {
     if list.count < Self.most, list.last?.name != name { list.append(self) }

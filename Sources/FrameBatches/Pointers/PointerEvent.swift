@@ -40,6 +40,11 @@ package struct PointerEvent: Sendable, Equatable {
   func located(in space: PointerSpace) -> PointerEvent? {
     PointerEvent(timeMs: timeMs, kind: kind, pointer: pointer, x: x, y: y, space: space)
   }
+
+  /// Returns the same event at another time.
+  func at(_ timeMs: Int64) -> PointerEvent? {
+    PointerEvent(timeMs: timeMs, kind: kind, pointer: pointer, x: x, y: y, space: space)
+  }
 }
 
 /// The coordinates of pointer events, and the place of the picture in them.

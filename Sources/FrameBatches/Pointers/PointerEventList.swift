@@ -29,6 +29,9 @@ package struct PointerEventList: Sendable {
     omit(other.reason, count: other.omitted)
   }
 
+  /// Gives all events other times.
+  mutating func move(_ time: (Int64) -> Int64) { events = events.compactMap { $0.at(time($0.timeMs)) } }
+
   mutating func omitAll(_ reason: String) {
     omit(reason, count: events.count)
     events = []

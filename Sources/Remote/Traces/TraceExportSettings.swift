@@ -9,7 +9,7 @@ package struct TraceExportSettings: Sendable {
   /// More in the environment is a mistake.
   private static let maximumPairs = 64
 
-  let url: WebhookURL
+  let url: HTTPAddress
   /// They may hold a secret.
   let headers: [(name: String, value: String)]
   /// Milliseconds that a request may take.
@@ -51,7 +51,7 @@ package struct TraceExportSettings: Sendable {
     // The address of all signals gets a path; the address for traces is taken as it is.
     let isWhole = endpoint.name.hasPrefix(Self.prefix + "TRACES_")
     let base = endpoint.value.hasSuffix("/") ? String(endpoint.value.dropLast()) : endpoint.value
-    url = WebhookURL(argument: isWhole ? endpoint.value : base + "/v1/traces")
+    url = HTTPAddress(argument: isWhole ? endpoint.value : base + "/v1/traces")
     guard url.fault == nil else {
       // The message does not repeat the address: it may hold a secret.
       throw BadTraceSetting(

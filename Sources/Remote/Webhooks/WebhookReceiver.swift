@@ -12,14 +12,14 @@ package struct WebhookReceiver: EventReceiver {
   /// Maximum bytes of an answer. More does not matter: the status decides.
   private static let maximumAnswerBytes = 64 << 10
 
-  private let url: WebhookURL
+  private let url: HTTPAddress
   /// Nil without a secret.
   private let signer: WebhookSigner?
   private let userAgent: String
   private let pool: CurlPool
 
   /// - Throws: ``MissingLibrary``.
-  package init(_ url: WebhookURL, _ signer: WebhookSigner?, userAgent: String) throws {
+  package init(_ url: HTTPAddress, _ signer: WebhookSigner?, userAgent: String) throws {
     self.url = url
     self.signer = signer
     self.userAgent = userAgent

@@ -187,41 +187,6 @@ package struct ObjectBatchRepository: Sendable {
     return former
   }
 
-  /// Puts frames into the store as one batch, or as several if they are more than the limits of one, and the names into a queue.
-  ///
-  /// - Parameters:
-  ///   - paths: image files, or one directory with them and perhaps a `batch.json`.
-  ///   - options: facts that the files do not state; the batch states them in its `batch.json`.
-  ///   - shown: called with the name of each batch that workers see.
-  package func enqueue(
-    _ paths: [String], _ options: InputOptions, limits: Limits = Limits(), in names: any NameQueue,
-    shown: (String) -> Void
-  ) throws {
-    for batch in try EnqueuedBatch.all(of: paths, options, limits, isArchived: true) {
-      shown(try enqueue(batch, limits, in: names))
-    }
-  }
-
-  /// - Returns: the batch's name.
-  private func enqueue(_ batch: EnqueuedBatch, _ limits: Limits, in names: any NameQueue) throws -> String {
-    let stem = batch.name
-    let own = batch.description.map { [(NativeFormat.description, $0)] } ?? []
-    let bytes = try Archive.tar(
-      try (batch.files.map { (lastComponent(of: $0), try Enqueuer.bytes(of: $0, limits)) } + own).sorted { $0.0 < $1.0 }
-    )
-    var name = "\(stem).tar"
-    var number = 1
-    while try objects.put(Self.incoming + name, .bytes(bytes), .archive, when: .absent) == nil {
-      // It may be the same batch: an earlier reply may have been lost.
-      let isSame = try objects.head(Self.incoming + name)?.size == bytes.count
-      if isSame, try objects.get(Self.incoming + name, limit: bytes.count)?.bytes == bytes { break }
-      number += 1
-      name = "\(stem).\(number).tar"
-    }
-    _ = try names.add([name])
-    return name
-  }
-
   /// The names of the batches that wait or are in work: each lies in `incoming/` until it is finished.
   package func owed(limit: Int) throws -> [String] {
     var (last, names): (String?, [String]) = (nil, [])

@@ -37,12 +37,28 @@ package struct Quarantine: Sendable {
   ///
   /// - Returns: its name in quarantine.
   func add(_ claim: Claim, _ reason: BadBatch, worker: WorkerID) throws -> String {
+    let name = try move(claim, reason, worker: worker, draft: claim.directory + ".reason")
+    rmdir(claim.directory)
+    return name
+  }
+
+  /// Moves a batch that waits here, byte for byte, with the reason beside it.
+  ///
+  /// - Returns: its name in quarantine.
+  package func add(waiting name: String, _ reason: BadBatch) throws -> String {
+    let worker = WorkerID()
+    return try move(
+      Claim(id: spool.incoming, name: name, attempt: 1, failures: 0), reason, worker: worker,
+      draft: spool.temporary + "/\(worker).reason")
+  }
+
+  /// - Parameter temporary: the path of the reason while it is written.
+  private func move(_ claim: Claim, _ reason: BadBatch, worker: WorkerID, draft temporary: String) throws -> String {
     let name = try DurableFile.firstFree(in: spool.quarantine, claim.name.shortened(to: SpoolQueue.nameBytes)) {
       (target) throws(DiskError) in
       if DurableFile.exists(target) { return false }
       // The reason comes first, because a batch in quarantine without one would be of no use. A reason that is there
       // belongs to another batch, or is from a worker that died here: then the batch gets another number.
-      let temporary = claim.directory + ".reason"
       unlink(temporary)
       let command = acceptingCommand(lastComponent(of: target))
       try DurableFile.create(temporary, reason.report(for: claim, worker: worker, accepting: command))
@@ -62,7 +78,6 @@ package struct Quarantine: Sendable {
       return false
     }
     try Directory(opening: spool.quarantine).sync()
-    rmdir(claim.directory)
     return name
   }
 

@@ -11,16 +11,21 @@ import WorkQueues
 struct CollectCommand: ReportingCommand {
   static let configuration = CommandConfiguration(
     commandName: "collect",
-    abstract: "Watch folders of loose screenshots and make batches of them.",
+    abstract: "Watch folders of loose screenshots, and make batches of them, or hand them to a worker.",
     discussion: """
-      Takes each image file that is complete, and makes a batch of them every few seconds in SPOOL/incoming. Removes the files then, or remembers them with --keep. Each picture is in exactly one batch, even if collect is killed. A session ends after --idle seconds without a picture. Capture times come from the names of the files, or with --times mtime from their modification times. Then a name may be written again and again: each version is a picture. With --recursive each folder below DIR is a session, called after its path; folders of dates, as 2026-11-25, belong to the folder above. The pictures are removed once a batch has them, unless --keep is set. SIGTERM or SIGINT: all pictures but the newest of each session go into batches; the next run goes on with that one.
+      Takes each image file that is complete, and makes a batch of them every few seconds in SPOOL/incoming. Removes the files then, or remembers them with --keep. Each picture is in exactly one batch, even if collect is killed. A session ends after --idle seconds without a picture. Capture times come from the names of the files, or with --times mtime from their modification times. Then a name may be written again and again: each version is a picture. With --recursive each folder below DIR is a session, called after its path; folders of dates, as 2026-11-25, belong to the folder above. The pictures are removed once a batch has them, unless --keep is set. With --to, the worker at this address gets the batches: those that it cannot take yet wait in SPOOL until it has answered that they are on its disk. SIGTERM or SIGINT: all pictures but the newest of each session go into batches; the next run goes on with that one.
       """)
 
   @Argument(help: ArgumentHelp("The folder to watch.", valueName: "dir"), completion: .directory)
   var folder: String
 
-  @Option(help: .setting("The spool for the batches.", valueName: "dir", place: .spool), completion: .directory)
-  var spool: String
+  @Option(
+    help: .setting(
+      "The spool for the batches. (default with --to: collect-<hash of DIR> in $STATE_DIRECTORY or ~/.local/state/encoder-worker)",
+      valueName: "dir", place: .spool), completion: .directory)
+  var spool: String?
+
+  @OptionGroup var sender: SenderOptions
 
   @Option(
     help: ArgumentHelp(
@@ -56,6 +61,7 @@ struct CollectCommand: ReportingCommand {
   private static let pause = 5
 
   func validate() throws {
+    if spool == nil, sender.to == nil { throw ValidationError("--spool DIR is missing, or --to URL") }
     try requireSessionID(session)
     try require("--every", every, in: 1...3_600, "seconds")
     try require("--idle", idle, in: 1...86_400, "seconds")
@@ -69,28 +75,65 @@ struct CollectCommand: ReportingCommand {
     guard DurableFile.isReachableDirectory(folder) else {
       throw BadList("\(folder): no directory; name the folder that screenshots are written to")
     }
-    let isNew = !DurableFile.isReachableDirectory(spool + "/incoming")
-    let spool = try Spool(creating: spool)
+    let path = DurableFile.resolved(folder)
+    let place = try spool ?? Self.defaultSpool(of: path)
+    let isNew = !DurableFile.isReachableDirectory(place + "/incoming")
+    let spool = try Spool(creating: place)
     if isNew { say("made the spool \(spool.path)") }
     guard spool.allows(output: folder) else {
       throw BadList("\(folder): a directory of the spool itself; name the folder that screenshots are written to")
     }
-    let path = DurableFile.resolved(folder)
     let signals = try TerminationSignals()
     let watch = try FolderWatch(path, isRecursive: recursive)
     let stop = StopRequest()
     let news = CollectNews(logger)
     let collector = try Collector(
       path, into: spool, rules(path, options), options: options, watch: watch, report: news.log)
+    let outgoing = sender.to.map { CollectSender(from: spool, to: $0.name, logger) }
     let wake = watch.wake
     try Self.listen(to: signals) {
       stop.value.store(true, ordering: .relaxed)
       wake()
     }
+    try outgoing?.start(sender)
+    let way = sender.to.map { "to \($0.name), by way of" } ?? "to"
     let fate = keep ? "the pictures stay" : "the pictures are removed once they are there"
-    say("watching \(path)\(recursive ? " and the folders in it" : ""); batches go to \(spool.incoming), and \(fate)")
-    defer { say(collector.totals.description(in: spool.incoming, waiting: collector.waiting)) }
+    say(
+      "watching \(path)\(recursive ? " and the folders in it" : ""); batches go \(way) \(spool.incoming), and \(fate)")
+    defer {
+      say(collector.totals.description(in: spool.incoming, waiting: collector.waiting))
+      if let outgoing { say(Self.left(outgoing, in: spool)) }
+    }
     try run(collector, watch, news, isStopping: { stop.value.load(ordering: .relaxed) }, logger)
+  }
+
+  /// Sends what can still be sent, and says what is left.
+  private static func left(_ outgoing: CollectSender, in spool: Spool) -> String {
+    do {
+      let left = try outgoing.stop()
+      return left == 0
+        ? "all batches are sent"
+        : "\(count(left, "batch", "batches")) in \(spool.incoming) left; the next run sends them"
+    } catch {
+      return "cannot count the batches that are left for the next run: \(error)"
+    }
+  }
+
+  /// The place of batches that wait for a worker elsewhere. It depends on the folder alone, so that another address or token sends
+  /// what waits there.
+  ///
+  /// - Throws: wrong usage.
+  private static func defaultSpool(of folder: String) throws -> String {
+    func variable(_ name: String) -> String? {
+      getenv(name).map { String(cString: $0) }.flatMap { $0.isEmpty ? nil : $0 }
+    }
+    // systemd names several directories with colons between.
+    let state = variable("STATE_DIRECTORY").map { String($0.prefix { $0 != ":" }) }
+    let user = variable("XDG_STATE_HOME") ?? variable("HOME").map { $0 + "/.local/state" }
+    guard let base = state ?? user.map({ $0 + "/encoder-worker" }) else {
+      throw ValidationError("--spool DIR is missing: there is no home directory for batches that wait")
+    }
+    return base + "/collect-" + SHA256.hex(of: Array(folder.utf8)).prefix(16)
   }
 
   private func rules(_ path: String, _ options: InputOptions) throws -> CollectRules {

@@ -1,6 +1,6 @@
 import ArgumentParser
+import FileSystem
 import JSON
-import Notifying
 import Remote
 import SegmentEncoder
 
@@ -49,7 +49,7 @@ extension ConfigCommand {
       guard let value else { return nil }
       switch option.facts.secret {
       case .queue: return QueueAddress(argument: value).description
-      case .receiver: return WebhookURL(argument: value).name
+      case .receiver: return HTTPAddress(argument: value).name
       case nil: return value
       }
     }

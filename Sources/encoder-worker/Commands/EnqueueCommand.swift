@@ -7,12 +7,13 @@ import WorkQueues
 struct EnqueueCommand: ReportingCommand {
   static let configuration = CommandConfiguration(
     commandName: "enqueue",
-    abstract: "Put frames into a spool, or into a queue and a store, as a batch.",
+    abstract: "Put frames into a spool, or into a queue and a store, or hand them to a worker, as a batch.",
     discussion: """
-      Copies the frames to SPOOL/tmp, syncs them, and renames them into SPOOL/incoming: workers never see half a batch. Prints the batch's name. FRAMES are images named <unix ms>.jpg or .png, or one directory of them with an optional batch.json. More images than a batch takes become several batches. With --queue and --store, the frames become a tar in the store's incoming/, and its name is queued. The command reads the batch as a worker does, and refuses what a worker would quarantine.
+      Copies the frames to SPOOL/tmp, syncs them, and renames them into SPOOL/incoming: workers never see half a batch. Prints the batch's name. FRAMES are images named <unix ms>.jpg or .png, or one directory of them with an optional batch.json. More images than a batch takes become several batches. With --queue and --store, the frames become a tar in the store's incoming/, and its name is queued. With --to, the worker at this address gets the tar; it may be busy or away for five minutes. The same call may be repeated if --session or a batch.json names the session: the worker knows what it has. The command reads the batch as a worker does, and refuses what a worker would quarantine.
       """)
 
   @OptionGroup var target: QueueOptions
+  @OptionGroup var sender: SenderOptions
   @OptionGroup var input: InputArguments
   @OptionGroup var changed: LimitOptions
 
@@ -21,7 +22,10 @@ struct EnqueueCommand: ReportingCommand {
 
   @OptionGroup var settings: SettingsOption
 
-  func validate() throws { try target.requireOne() }
+  func validate() throws {
+    guard sender.to != nil else { return try target.requireOne() }
+    if !target.isMissing { throw ValidationError("--to, --spool, or --queue and --store: one of them") }
+  }
 
   func execute() throws {
     var shown = 0
@@ -34,9 +38,13 @@ struct EnqueueCommand: ReportingCommand {
       try enqueuer.enqueue(frames, options(), shown: show)
       return say(shown == 1 ? "the batch is in \(spool)/incoming" : "\(shown) batches are in \(spool)/incoming")
     }
+    if let client = try sender.client(), let address = sender.to?.name {
+      try PatientReceiver(client: client).enqueue(frames, options(), limits: changed.limits, shown: show)
+      return say(shown == 1 ? "\(address) has the batch" : "\(address) has \(shown) batches")
+    }
     guard let remote = try target.remote.connect(as: WorkerID(), lease: Lease.defaultValue) else { return }
     defer { remote.names.leave() }
-    try remote.batches.enqueue(frames, options(), limits: changed.limits, in: remote.names, shown: show)
+    try StoreReceiver(remote.batches, remote.names).enqueue(frames, options(), limits: changed.limits, shown: show)
     if shown > 1 { say("\(shown) batches are queued") }
   }
 

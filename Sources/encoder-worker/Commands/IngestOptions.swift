@@ -1,4 +1,5 @@
 import ArgumentParser
+import Batching
 import CLinux
 import FileSystem
 import FrameBatches
@@ -30,6 +31,12 @@ struct IngestOptions: ParsableArguments {
   var ingestOpen = false
 
   @Option(
+    help: .setting(
+      "Let web pages of this origin send; may be repeated. See docs/ingest.md.", valueName: "origin",
+      example: "https://app.example"))
+  var ingestOrigin: [String] = []
+
+  @Option(
     help: .setting("With --ingest: refuse more while this many batches wait.", valueName: "batches"))
   var ingestBacklog = 10_000
 
@@ -44,9 +51,15 @@ struct IngestOptions: ParsableArguments {
     guard let ingest else {
       let others = [
         "--ingest-tokens": ingestTokens != nil, "--ingest-open": ingestOpen, "--ingest-state": ingestState != nil,
+        "--ingest-origin": !ingestOrigin.isEmpty,
       ]
       if let option = others.filter(\.value).keys.min() { throw ValidationError("\(option) works with --ingest") }
       return
+    }
+    for origin in ingestOrigin {
+      if let fault = PageOrigins.fault(of: origin) {
+        throw ValidationError("--ingest-origin \(origin.shortened(to: 80)): \(fault)")
+      }
     }
     if ingestTokens != nil && ingestOpen { throw ValidationError("--ingest-tokens or --ingest-open: one or the other") }
     if ingestTokens == nil && !ingestOpen && !ingest.isLoopback {
@@ -106,7 +119,7 @@ struct IngestListener {
     settings.backlog = options.ingestBacklog
     let intake: any BatchIntake
     let pictureSpool: Spool?
-    var forward: (@Sendable () throws -> Void)?
+    var forwarder: BatchForwarder?
     var hook: StoreHook?
     switch target {
     case .spool(let path):
@@ -120,9 +133,16 @@ struct IngestListener {
       intake = ObjectIntake(remote.batches, remote.names, drafts: state?.temporary ?? scratch.path)
       hook = StoreHook(remote.objects.location.place, queueingIn: remote.names)
       pictureSpool = state
-      if let state {
-        let forwarder = BatchForwarder(state, to: remote.batches, remote.names, limits: worker.limits)
-        forward = { try forwarder.run() }
+      forwarder = state.map { state in
+        BatchForwarder(state, to: StoreReceiver(remote.batches, remote.names), limits: worker.limits) { news in
+          switch news {
+          case .sent: break
+          case .refused(let refused, let name):
+            logger.error("ingest.failed", metadata: ["error": "\(refused)", "quarantined": "\(name)"])
+          case .failing(let cause): logger.error("ingest.failed", metadata: ["error": "\(cause)"])
+          case .recovered: logger.notice("ingest.recovered")
+          }
+        }
       }
     }
     let context = IngestContext(
@@ -133,10 +153,11 @@ struct IngestListener {
       try PictureIntake($0, input: frameInput, limits: worker.limits, logger: logger)
     }
     let routes = IngestRoutes(
-      context, pictures: pictures, hook: hook, tokens: tokens, version: EncoderWorker.version, forward: forward,
+      context, pictures: pictures, hook: hook, tokens: tokens,
+      origins: PageOrigins(options.ingestOrigin), version: EncoderWorker.version, forward: forwarder.map { $0.run },
       endSession: endSession, trouble: trouble)
     let server = try IngestServer(
-      routes, context, on: socket, hosts: hosts, pictures: pictures, forward: forward, logger: logger)
+      routes, context, on: socket, hosts: hosts, pictures: pictures, forwarder: forwarder, logger: logger)
     if let tokens { try reload(tokens, logger) }
     say("taking batches at http://\(server.address.description)/v1/")
     return server

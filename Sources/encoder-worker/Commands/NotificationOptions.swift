@@ -1,4 +1,5 @@
 import ArgumentParser
+import FileSystem
 import Notifying
 import Remote
 import SegmentEncoder
@@ -12,7 +13,7 @@ struct NotificationOptions: ParsableArguments {
     help: .setting(
       "Send the same JSON as an HTTP POST to this address, at least once, before the batch is retired.",
       valueName: "url", example: "http://localhost", secret: .receiver))
-  var notify: WebhookURL?
+  var notify: HTTPAddress?
 
   @OptionGroup var secret: SecretOption
 
@@ -28,7 +29,7 @@ struct NotificationOptions: ParsableArguments {
   var notifyTimeout = 60
 
   func validate() throws {
-    try notify?.validate()
+    try notify?.validate("--notify")
     try require("--notify-pending", notifyPending, in: 1...100_000, "batches")
     try require("--notify-timeout", notifyTimeout, in: 1...86_400, "seconds")
     if notify == nil, secret.notifySecretFile != nil {
@@ -63,7 +64,7 @@ struct SecretOption: ParsableArguments {
 }
 
 extension WebhookReceiver {
-  init(_ url: WebhookURL, _ secret: SecretOption) throws {
+  init(_ url: HTTPAddress, _ secret: SecretOption) throws {
     try self.init(url, secret.signer(), userAgent: "encoder-worker/\(EncoderWorker.version)")
   }
 }

@@ -80,11 +80,11 @@ struct NotifyCommand: ParsableCommand {
 
     @Option(
       help: .setting("The address of the receiver.", valueName: "url", example: "http://localhost", secret: .receiver))
-    var notify: WebhookURL
+    var notify: HTTPAddress
 
     @OptionGroup var secret: SecretOption
 
-    func validate() throws { try notify.validate() }
+    func validate() throws { try notify.validate("--notify") }
 
     func execute() throws {
       let store = try place.open()

@@ -27,7 +27,7 @@ struct RemoteOptions: ParsableArguments {
 
   func validate() throws {
     // The parser would repeat a password in its message.
-    try queue?.validate()
+    try queue?.validate("--queue")
     guard (queue == nil) == (store == nil) else {
       throw ValidationError(queue == nil ? "--store works with a --queue" : "--queue works with a --store")
     }

@@ -1,9 +1,5 @@
-// The address of a receiver of events. Its path and its query may be a secret, so no message repeats them.
-
-import FileSystem
-
-/// `http[s]://HOST[:PORT][/PATH][?QUERY]`.
-package struct WebhookURL: Sendable {
+/// The address of an HTTP server: `http[s]://HOST[:PORT][/PATH][?QUERY]`. Its path and its query may be a secret, so no message repeats them.
+package struct HTTPAddress: Sendable {
   private static let form = "http://HOST[:PORT][/PATH] or https://HOST[:PORT][/PATH]"
 
   package let text: String
@@ -30,7 +26,7 @@ package struct WebhookURL: Sendable {
   private static func fault(of text: String) -> String? {
     guard let authority = parts(text)?.authority else { return "it has to be \(form)" }
     if authority.contains("@") {
-      return "a user or a password does not belong into the address; sign the events with --notify-secret-file"
+      return "a user or a password does not belong into the address; a file has the secret"
     }
     let port = authority.lastIndex(of: ":").map { authority[$0...].dropFirst() } ?? "80"
     guard !authority.isEmpty, !authority.hasPrefix(":"), authority.isPlain(and: ".-_:[]"),

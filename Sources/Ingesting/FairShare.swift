@@ -1,0 +1,29 @@
+/// The limits that producers share: one alone has at most three quarters of each, and each finds a place in the last quarter if it holds
+/// little.
+enum FairShare {
+  /// Whether a producer may take one more.
+  ///
+  /// - Parameters:
+  ///   - producer: nil for everybody; then there are no shares. So it is for the only producer.
+  ///   - own: what the producer holds.
+  ///   - all: what all hold.
+  static func allows(_ producer: Producer?, own: Int, all: Int, limit: Int) -> Bool {
+    guard all < limit else { return false }
+    guard let producer, !producer.isAlone else { return true }
+    return 4 * all < 3 * limit || 4 * own < limit - all
+  }
+}
+
+/// What each producer holds of a limit.
+struct HeldShares {
+  private(set) var all = 0
+  private var byProducer: [String: Int] = [:]
+
+  subscript(producer: Producer?) -> Int { byProducer[producer?.name ?? ""] ?? 0 }
+
+  mutating func add(_ amount: Int, of producer: Producer?) {
+    all += amount
+    let held = self[producer] + amount
+    byProducer[producer?.name ?? ""] = held == 0 ? nil : held
+  }
+}
