@@ -16,6 +16,9 @@ public final class Browser {
     server = try Server(serving: directory)
   }
 
+  /// The origin of its pages.
+  public var origin: String { "http://127.0.0.1:\(server.port)" }
+
   /// Runs the body of an async function in a new page and returns its result, which is JSON.
   public func run<Result: Decodable>(
     _ script: String, parameters: some Encodable, as: Result.Type = Result.self
@@ -130,7 +133,7 @@ public final class Browser {
   private func page(_ text: String) throws -> (name: String, url: String) {
     let name = UUID().uuidString
     try Data(text.utf8).write(to: URL(fileURLWithPath: "\(directory)/\(name).html"))
-    return (name, "http://127.0.0.1:\(server.port)/\(name).html")
+    return (name, "\(origin)/\(name).html")
   }
 
   private struct Answer<Value: Decodable>: Decodable {
