@@ -119,6 +119,34 @@ import Testing
     #expect((picture.width, picture.height) == (16, 16))
   }
 
+  /// Photographs, one colour, odd sides, palettes of 2 to 64 colours, noise, and alpha of each kind.
+  @Test(arguments: [
+    "null", "scale=1:1", "scale=2:33", "scale=33:2", "format=gray,lutyuv=y='255*gt(val,128)'",
+    "format=gray,lutyuv=y='bitand(val,192)'", "format=gray,lutyuv=y='bitand(val,240)'",
+    "format=gray,lutyuv=y='bitand(val,252)'", "noise=alls=40:allf=t,crop=60:60",
+    "format=rgba,colorchannelmixer=aa=0.4", "format=rgba,geq=r='r(X,Y)':g='g(X,Y)':b='b(X,Y)':a='mod(X+Y,256)'",
+  ])
+  func losslessWebPHasTheSamplesOfThePNG(filter: String) throws {
+    let scratch = try ScratchDirectory()
+    let efforts = [0, 3, 6]
+    let pixels = filter.hasPrefix("format=rgba") ? "rgba" : "rgb24"
+    var arguments = ["-v", "error", "-i", Fixture("odd-size").path + "/1767859512340.jpg"]
+    arguments += ["-vf", filter + ",format=bgra", "-frames:v", "1", "-c:v", "png", "-pix_fmt", pixels]
+    arguments += [scratch.path("0.png")]
+    for effort in efforts {
+      arguments += ["-vf", filter, "-frames:v", "1", "-c:v", "libwebp", "-lossless", "1", "-pix_fmt", "bgra"]
+      arguments += ["-compression_level", "\(effort)", scratch.path("\(effort).webp")]
+    }
+    try Tool.output("ffmpeg", arguments)
+    let png = try decoder.picture(from: Fixture(file: scratch.path("0.png")).bytes(), masks: .none)
+    for effort in efforts {
+      let file = try Fixture(file: scratch.path("\(effort).webp")).bytes()
+      #expect(file[8..<16].elementsEqual("WEBPVP8L".utf8))
+      #expect(try decoder.picture(from: file, masks: .none).bytes == png.bytes, "effort \(effort)")
+      #expect(throws: RefusedPicture.self) { try decoder.picture(from: Array(file.dropLast(2)), masks: .none) }
+    }
+  }
+
   @Test func pngWithDamagedProfileIsDecodedAsSRGB() throws {
     let good = try Fixture("wide-colour").bytes("p3.png")
     let start = try #require(good.indices.first { good[$0...].starts(with: "iCCP".utf8) })

@@ -12,7 +12,6 @@ enum PictureFuzzing {
     let look = FrameComposition(content: .image(nil), masks: masks[file.count % masks.count])
     let (first, again) = (outcome(of: [file], look, decoder), outcome(of: [file], look, decoder))
     require(first == again, "the same picture at the second decode of a file")
-    decodeAsPlainWebP(file)
     // The buffer has no spare byte, so that a sanitizer detects writes beyond its end.
     let memory = UnsafeMutableBufferPointer<UInt8>.allocate(capacity: 1 << 20)
     defer { memory.deallocate() }
@@ -34,28 +33,6 @@ enum PictureFuzzing {
     guard let sequence = ImageKind(of: file).flatMap({ ImageSequence(of: file, $0) }) else { return }
     let (starts, end) = sequence.offsetsMs
     require(zip(starts, starts.dropFirst() + [end]).allSatisfy { $0 <= $1 }, "rising times")
-  }
-
-  /// Compares the decoder of lossless WebPs with libavcodec, which must accept what it accepts.
-  private static func decodeAsPlainWebP(_ file: [UInt8]) {
-    let limits = FuzzTarget.limits
-    guard ImageKind(of: file) == .webp, let size = ImageKind.webp.size(of: file), size.excess(of: limits) == nil,
-      let plain = LosslessWebPDecoder.decode(file, size: size)
-    else { return }
-    do {
-      let reference = try ImageCodec(.webp, limits: limits, nil).decode(file)
-      require(try rgba(of: plain) == rgba(of: reference), "the pixels of libavcodec")
-    } catch {
-      fatalError("broken promise: libavcodec refuses this file: \(error)")
-    }
-  }
-
-  private static func rgba(of picture: FrameBuffer) throws -> [UInt8] {
-    let picture = try PictureConverter().rgba(picture)
-    let (start, stride) = picture.plane(0)
-    return withExtendedLifetime(picture) {
-      (0..<picture.height).flatMap { UnsafeBufferPointer(start: start + $0 * stride, count: 4 * picture.width) }
-    }
   }
 
   /// Draws a frame of a batch that specifies how its files become a picture.

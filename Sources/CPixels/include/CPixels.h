@@ -1,5 +1,5 @@
 // Loops over pixels that the compiler turns into vector instructions (SSE2, NEON). They check no sizes: the caller
-// guarantees them. And a reader of coded WebPs, which takes any bytes.
+// guarantees them.
 #pragma once
 
 #include <stdbool.h>
@@ -64,8 +64,3 @@ size_t cpx_changed_blocks(const struct cpx_planes *first, const struct cpx_plane
 void cpx_block_differences(
     const uint8_t *first, size_t first_stride, const uint8_t *second, size_t second_stride, size_t width, size_t height,
     size_t side, uint32_t *sums);
-
-// Decodes the coded picture of a lossless WebP to RGB24, or RGBA if it has alpha. Takes any bytes. Returns false unless the picture has
-// the given size and use of alpha, and nothing that the format does not allow.
-bool cpx_decode_webp(
-    const uint8_t *data, size_t size, size_t width, size_t height, bool has_alpha, uint8_t *to, size_t stride);

@@ -1,5 +1,5 @@
-// Decodes image files to 4:2:0 planes, through libavcodec, and faster decoders of plain PNGs and lossless WebPs. A file with any
-// damage is refused: no part of its picture is shown.
+// Decodes image files to 4:2:0 planes, through libavcodec and `PNGDecoder`. A file with any damage is refused: no part of its
+// picture is shown.
 
 import CFFmpeg
 import FileSystem
@@ -273,12 +273,7 @@ package final class PictureDecoder {
     }
     let refusal: RefusedPicture
     do {
-      let plain: FrameBuffer? =
-        switch image.kind {
-        case .png: plainPNGs.decode(image.essential, size: image.size)
-        case .webp: LosslessWebPDecoder.decode(image.essential, size: image.size)
-        default: nil
-        }
+      let plain = image.kind == .png ? plainPNGs.decode(image.essential, size: image.size) : nil
       return try plain ?? decoded(image.essential)
     } catch let refused as RefusedPicture {
       refusal = refused

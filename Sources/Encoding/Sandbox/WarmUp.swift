@@ -70,7 +70,7 @@ enum WarmUp {
     524946461e000000574542505650384c110000002f0fc003000750a822d7a3ff8188e87f0000
     """)
 
-  /// Another kind that libavcodec decodes.
+  /// The other coding of WebP, whose tables libavcodec makes for itself.
   static let lossyWebP = bytes(
     """
     52494646240000005745425056503820180000005001009d012a1000100002c04c25a40004740000e4400000
