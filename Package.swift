@@ -40,7 +40,7 @@ let package = Package(
     .trait(
       name: "Observability",
       description:
-        "Workers count in swift-metrics. The steps of a batch are spans of swift-distributed-tracing, which the program exports over OTLP."
+        "Workers count in swift-metrics. The steps of a batch are spans of swift-distributed-tracing."
     ),
     .default(enabledTraits: []),
   ],
@@ -124,7 +124,6 @@ let package = Package(
       dependencies: [
         "FileSystem", "JSON", "FrameBatches", "Encoding", "Sessions", "Notifying", "WorkQueues", "CHiredis", "CCurl",
         "CLinux",
-        .product(name: "Tracing", package: "swift-distributed-tracing", condition: .when(traits: ["Observability"])),
       ],
       swiftSettings: strict),
     .target(
@@ -146,7 +145,6 @@ let package = Package(
         "SegmentEncoder", "Batching", "Collecting", "Deleting", "Remote", "Serving", "Ingesting", "CLinux",
         .product(name: "ArgumentParser", package: "swift-argument-parser"),
         .product(name: "Logging", package: "swift-log"),
-        .product(name: "Tracing", package: "swift-distributed-tracing", condition: .when(traits: ["Observability"])),
       ],
       swiftSettings: strict
     ),

@@ -18,16 +18,4 @@ package struct TraceParent: Sendable, Equatable, CustomStringConvertible {
     else { return nil }
     description = text
   }
-
-  /// Creates the value of a step of our own; nil for IDs that are none.
-  package init?(traceID: String, stepID: String, isSampled: Bool) {
-    self.init("00-\(traceID)-\(stepID)-\(isSampled ? "01" : "00")")
-  }
-
-  /// The trace: 32 hexadecimal digits.
-  package var traceID: String { String(description.dropFirst(3).prefix(32)) }
-  /// The step: 16 hexadecimal digits.
-  package var stepID: String { String(description.dropFirst(36).prefix(16)) }
-  /// Whether the trace is recorded, as far as the step knows.
-  package var isSampled: Bool { description.last?.hexDigitValue.map { $0 & 1 == 1 } ?? false }
 }

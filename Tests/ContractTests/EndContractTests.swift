@@ -116,6 +116,24 @@ import Testing
     #expect(try index(backend) == Index(complete: true, frames: ended.frames, endMs: ended.endMs))
   }
 
+  @Test(arguments: kinds) func endHasTheTraceOfTheLastSegment(kind: StoreKind) throws {
+    let backend = try kind.backend()
+    let store = try store(backend)
+    var last: (startMs: Int64, trace: String) = (0, "")
+    for (index, batch) in session.batches.enumerated() {
+      let trace = "00-4bf92f3577b34da6a3ce929d0e0e4736-" + String(format: "%016x", index + 1) + "-01"
+      let description = batch + "/batch.json"
+      let text = try String(contentsOfFile: description, encoding: .utf8)
+      try text.replacing("\"version\"", with: "\"traceparent\": \"\(trace)\", \"version\"")
+        .write(toFile: description, atomically: true, encoding: .utf8)
+      for segment in try publish(batch, in: store).published where segment.startMs > last.startMs {
+        last = (segment.startMs, trace)
+      }
+    }
+    guard case .ended(let ended) = try end(store) else { return #expect(Bool(false), "it has not ended") }
+    #expect(ended.traceParent?.description == last.trace)
+  }
+
   @Test(arguments: kinds) func finalBatchEndsItsSession(kind: StoreKind) throws {
     let backend = try kind.backend()
     let store = try store(backend)

@@ -55,17 +55,6 @@ import Testing
     #expect(none.traceParent == nil && none.warnings.isEmpty)
   }
 
-  @Test func partsMakeTheSameValue() throws {
-    for (flags, isSampled) in [("01", true), ("00", false), ("03", true), ("02", false)] {
-      let step = try #require(TraceParent("00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-\(flags)"))
-      #expect(step.traceID == "4bf92f3577b34da6a3ce929d0e0e4736" && step.stepID == "00f067aa0ba902b7")
-      #expect(step.isSampled == isSampled)
-      let same = TraceParent(traceID: step.traceID, stepID: step.stepID, isSampled: isSampled)
-      #expect(same?.description == "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-\(isSampled ? "01" : "00")")
-    }
-    #expect(TraceParent(traceID: "4bf9", stepID: "00f067aa0ba902b7", isSampled: true) == nil)
-  }
-
   /// A step that the batch states itself comes before the one of its sender.
   @Test func sendersStepIsContinuedWhereTheBatchStatesNone() throws {
     let own = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"

@@ -50,7 +50,7 @@ extension DirectoryStore {
       let path = directory.path + "/" + IndexView.jsonFile
       guard let end = try directory.recordedEnd(),
         let json = try DurableFile.contents(of: path, limit: IndexView.maximumBytes),
-        let ended = EndedSession(end, json)
+        let ended = EndedSession(end, json, traceParent: try directory.lastTraceParent())
       else { throw DamagedOutput(path: path, cause: "not as this program writes it") }
       return .ended(ended)
     }
@@ -106,6 +106,16 @@ extension SessionDirectory {
       return try publishedStarts().map(segment).isEmpty
     } catch is DamagedOutput {
       return true
+    }
+  }
+
+  /// Returns the step of a trace that the last segment's batch has stated. A damaged manifest does not hold up the end: it tells none.
+  fileprivate func lastTraceParent() throws -> TraceParent? {
+    guard let last = try publishedStarts().last else { return nil }
+    do {
+      return try SegmentManifest.traceParent(in: manifest(last).json)
+    } catch is DamagedOutput {
+      return nil
     }
   }
 

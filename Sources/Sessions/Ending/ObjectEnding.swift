@@ -46,7 +46,8 @@ extension ObjectStore {
       try session.updateViews(published)
       try updatePlaylist(of: session, evenWithoutHLS: true)
       try openSessions?.close(id)
-      return .ended(EndedSession(end, published.index))
+      let traceParent = try session.traceParent(of: published.index.last.startMs)
+      return .ended(EndedSession(end, published.index, traceParent: traceParent))
     }
   }
 
@@ -67,5 +68,16 @@ extension ObjectStore {
   /// Whether nothing of a session was published for some time: only a publication and the end write its head.
   private func isQuiet(_ session: ObjectSession, forMs quietMs: Int64) throws -> Bool {
     try objects.head(session.headKey)?.ageS.map { Int64($0) * 1_000 >= quietMs } ?? false
+  }
+}
+
+extension ObjectSession {
+  /// Returns the step of a trace that a segment's batch has stated. A damaged manifest does not hold up the end: it tells none.
+  fileprivate func traceParent(of startMs: Int64) throws -> TraceParent? {
+    do {
+      return try SegmentManifest.traceParent(in: manifest(startMs).json)
+    } catch is DamagedOutput {
+      return nil
+    }
   }
 }

@@ -109,6 +109,11 @@ package struct SegmentManifest {
     return batch.metadata.setting([TraceParent.key: .string(traceParent.description)])
   }
 
+  /// Returns the step of a trace that the batch of a manifest has stated.
+  static func traceParent(in json: JSONValue) -> TraceParent? {
+    json.object?["metadata"]?.object?[TraceParent.key]?.string.flatMap { TraceParent($0) }
+  }
+
   private var frames: [JSONValue] {
     zip(staged.holds, PaintedMasks.listed(staged.holds.map(\.capture.masks))).map(json)
   }

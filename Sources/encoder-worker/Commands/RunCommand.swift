@@ -149,7 +149,7 @@ struct RunCommand: ReportingCommand {
     // Before any thread is started, and before the worker makes files: a failure leaves nothing to clean up.
     let ingestListener = try ingest.listener()
     let signals = try TerminationSignals()
-    let (shutdown, traces) = (try ShutdownState(), TraceExport(logger))
+    let shutdown = try ShutdownState()
     let (handover, restart) = (Handover.take(), WorkerRestart())
     // Bind the socket before the worker makes files: a failure leaves nothing to clean up.
     let socket = try listen.map { try ListeningSocket(at: $0) }
@@ -185,7 +185,6 @@ struct RunCommand: ReportingCommand {
     }
     let end = try drive(loop) { restart.execute(because: $0, of: worker) }
     ingesting?.stop()
-    traces?.stop()
     let status = conclude(end, worker.counters, output: store.staging.output, isStopping: shutdown.isStopping)
     if drain, let refused = notifier?.counts.refused, refused > 0 {
       say("\(count(refused, "event was", "events were")) refused by the receiver, and kept: see notify list")

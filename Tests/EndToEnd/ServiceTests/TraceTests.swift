@@ -61,6 +61,24 @@ import Testing
     #expect(try metadata("good") == #"{"traceparent":"\#(Self.trace)"}"#)
   }
 
+  @Test func endOfASessionHasTheTraceOfItsBatch() throws {
+    let receiver = try ReceiverServer()
+    for name in ["traced", "bare"] {
+      try add(name, Fixture("exact-1fps").bytes("0000.jpg"), trace: name == "traced" ? Self.trace : "none")
+    }
+    try spool.drain()
+    for name in ["traced", "bare"] { #expect(try EncoderWorker.run("end", name, "--spool", spool.path).status == 0) }
+    #expect(try spool.drain("--notify", receiver.url).status == 0)
+    let requests = try receiver.accepted()
+    #expect(requests.count == 2)
+    for request in requests {
+      let trace = request.body.contains(#""session":"traced""#) ? Self.trace : nil
+      #expect(try request.event.event == "session.ended" && request.event.traceparent == trace)
+      #expect(request.headers["traceparent"] == trace)
+      #expect(try JSONSchema("docs/event.schema.json").faults(of: request.body) == [])
+    }
+  }
+
   // MARK: a trace in the header of a request
 
   private static let keepsAttributes = ConditionTrait.enabled(
@@ -126,24 +144,6 @@ import Testing
     try spool.waitUntil("published") { try spool.names("output/film").contains("session.json") }
     #expect(ingest.stop() == 0)
     #expect(try metadata("film") == #"{"traceparent":"\#(Self.trace)"}"#)
-  }
-
-  /// An operator who asks for an export that this build has not reads so, once, and without the secret in the address.
-  @Test func buildWithoutExportSaysSo() throws {
-    try spool.addSmall("walk@1", startMs: 1_767_859_512_340)
-    let endpoint = ["OTEL_EXPORTER_OTLP_ENDPOINT": "http://127.0.0.1:9/secret-path"]
-    func run(_ environment: [String: String]) throws -> Tool.Result {
-      try Tool.run(
-        EncoderWorker.path, ["--spool", spool.path, "--drain", "--log-level", "info"], environment: environment)
-    }
-    let said = try run(endpoint)
-    #expect(said.status == 0 && said.errors.contains(" notice traces.off "), "\(said.errors)")
-    #expect(said.errors.contains("http://127.0.0.1:9") && !said.errors.contains("secret-path"), "\(said.errors)")
-    let off = try run(endpoint.merging(["OTEL_SDK_DISABLED": "true"]) { $1 })
-    #expect(off.status == 0 && !off.errors.contains("traces."), "\(off.errors)")
-    let wrong = try run(["OTEL_EXPORTER_OTLP_ENDPOINT": "http://user:hush@a"])
-    #expect(wrong.status == 0 && wrong.errors.contains(" warning traces.off "), "\(wrong.errors)")
-    #expect(!wrong.errors.contains("hush"))
   }
 
   @Test func refusedEventIsSentAgainInItsTrace() throws {
