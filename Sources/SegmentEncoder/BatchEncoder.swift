@@ -111,9 +111,6 @@ public final class BatchEncoder: Sendable {
       }
     }
 
-    /// The facts of each session.
-    package var batches: [Batch] { batch.readers.map(\.batch) }
-
     /// The number of frames.
     package var frames: Int { batch.readers.reduce(0) { $0 + $1.batch.frames.count } }
 

@@ -37,7 +37,6 @@ package final class Worker: Sendable {
   private let keyFrames = KeyFrameCache()
   /// One for each thread.
   private let encoders = Mutex<[BatchEncoder]>([])
-  private let names = NameWatch()
   private let keepBatches: Bool
   /// The timeout of a batch, in seconds.
   private let maxTime: Int
@@ -201,7 +200,6 @@ package final class Worker: Sendable {
       : encoder.rollBack(batch, isAccepted: queue.isAccepted, cancellation: cancellation)
     let isWhole = receipts.count + receipts.reduce(0) { $0 + $1.refusedSessions.count } >= batch.sessions.count
     if receipts.isEmpty || claim.attempt > Claim.attempts && !isWhole { throw BadBatch(fatal: claim) }
-    names.note(batch, receipts, logger)
     return receipts
   }
 

@@ -66,7 +66,6 @@ struct EncodeCommand: ReportingCommand {
       say("session \(outdated.session): \(outdated.error); run it again when that is mended")
     }
     if let profile = options.profile { say(lines: table(profile.rows)) }
-    if let advice = run.names { say(advice) }
     try end.get()
     if let own = outdatedViews.first(where: \.isOurs) { throw ExitStatus.of(own.error) }
   }

@@ -26,7 +26,6 @@ struct InspectCommand: ReportingCommand {
 
   func execute() throws {
     var isBad = false
-    var names = PartNameAdvice()
     var options = try encoding.encoder(input.options())
     options.limits.splitsFolders = true
     options.limits.followsLinks = true
@@ -36,7 +35,6 @@ struct InspectCommand: ReportingCommand {
           of: batch.path, files: batch.files, options, encoding.partLimits(options))
         for session in inspected {
           results.print(json: session.json, text: Self.text(session))
-          names.add(session.batch)
         }
         for session in refused {
           let bad = session.error
@@ -54,7 +52,6 @@ struct InspectCommand: ReportingCommand {
       }
     }
     if let profile = options.profile { say(lines: table(profile.rows)) }
-    if let advice = names.text { say(advice) }
     if isBad { throw ExitStatus.badBatch }
   }
 

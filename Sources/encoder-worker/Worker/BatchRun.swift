@@ -22,7 +22,6 @@ final class BatchRun: Sendable {
   private let accepts: Bool
   private let stages = Mutex<[BatchStage]>([])
   private let folders = Mutex<[SplitFolder]>([])
-  private let partNames = Mutex(PartNameAdvice())
   /// Nil if the place of no batch depends on another.
   private let turns: InputTurns?
 
@@ -34,9 +33,6 @@ final class BatchRun: Sendable {
     (self.limits, self.accepts) = (limits, accepts)
     turns = batches.count > 1 ? row.flatMap { $0.isOrdered ? InputTurns($0) : nil } : nil
   }
-
-  /// Advice on the names of batches that are published.
-  var names: String? { partNames.withLock(\.text) }
 
   /// Works through the batches: see ``ParallelRunner/workOff(threads:signals:tick:_:)``. At the end, it says how many batches each
   /// folder has become.
@@ -124,9 +120,6 @@ final class BatchRun: Sendable {
   ) -> ExitCode? {
     let outcome = Outcome {
       try encoder.publish(batch, isAccepted: { [accepts] _ in accepts }, cancellation: runner.cancellation)
-    }
-    if case .success(let receipts) = outcome, receipts.contains(where: { $0.refusal == nil }) {
-      partNames.withLock { names in for session in batch.batches { names.add(session) } }
     }
     let ends = folder.record(outcome)
     if !ends.isEmpty { runner.add(ends.map { .part($0, of: folder) }, signals) }

@@ -2,7 +2,7 @@ import Foundation
 import TestSupport
 import Testing
 
-/// Batches whose names have the session: `--session-from`, and the advice to use it.
+/// Batches whose names have the session: `--session-from`.
 @Suite struct SessionFromTests {
   private static let startMs: Int64 = 1_767_859_512_000
   private static let pattern = "{session}-{part}"
@@ -41,11 +41,11 @@ import Testing
   }
 
   /// Expects one session of nine seconds, as `verify`, `stitch` and stock ffprobe see it.
-  private func expectWhole(_ output: String, frames: Int = 9) throws {
+  private func expectWhole(_ output: String) throws {
     #expect(try sessions(in: output) == ["s01"])
     let session = try PublishedSession(output + "/s01")
-    #expect(session.captured.map(\.timeMs) == (0..<Int64(frames)).map { Self.startMs + $0 * 1_000 })
-    #expect(session.index.gaps == [] && session.index.durationMs == Int64(frames) * 1_000)
+    #expect(session.captured.map(\.timeMs) == (0..<Int64(9)).map { Self.startMs + $0 * 1_000 })
+    #expect(session.index.gaps == [] && session.index.durationMs == 9_000)
     let verified = try run("verify", session.path)
     #expect(verified.status == 0, "\(verified.errors)")
     let film = scratch.path("film-\(UUID().uuidString).mp4")
@@ -53,14 +53,7 @@ import Testing
     #expect(stitched.status == 0, "\(stitched.errors)")
     let words = ["-v", "error", "-select_streams", "v:0", "-show_entries", "stream=duration", "-of", "csv=p=0", film]
     let duration = String(decoding: try Tool.output("ffprobe", words), as: UTF8.self)
-    #expect(Double(duration.trimmingCharacters(in: .whitespacesAndNewlines)) == Double(frames), "\(duration)")
-  }
-
-  /// The option that the advice names, as a shell reads it.
-  private func advised(_ errors: String) throws -> String {
-    let found = try errors.matches(of: Regex("--session-from '([^']*)'"))
-    #expect(found.count == 1, "\(errors)")
-    return String(try #require(found.first?[1].substring))
+    #expect(Double(duration.trimmingCharacters(in: .whitespacesAndNewlines)) == 9, "\(duration)")
   }
 
   @Test func workerMakesOneSessionOfNumberedArchives() throws {
@@ -75,46 +68,13 @@ import Testing
     try expectWhole(spool.output)
   }
 
-  @Test func workerAdvisesOnceAndItsOptionJoinsTheBatches() throws {
-    _ = try parts("s01", 0..<8, in: "spool/incoming")
-    let result = try spool.drain("--keep-batches")
-    #expect(result.status == 0 && result.errors.contains("warning session.unjoined advice="), "\(result.errors)")
-    let option = try advised(result.errors)
-    #expect(option == Self.pattern)
-    #expect(try sessions(in: spool.output).count == 8)
-    for name in try spool.names("done") {
-      try FileManager.default.moveItem(atPath: spool.path + "/done/" + name, toPath: spool.path + "/incoming/" + name)
-    }
-    let joined = try spool.drain("--session-from", option, "--output", output)
-    #expect(joined.status == 0 && !joined.errors.contains("unjoined"), "\(joined.errors)")
-    try expectWhole(output, frames: 24)
-  }
-
-  @Test func adviceOfEncodeWorksAsPrinted() throws {
-    let paths = try parts("s01")
-    let words = ["encode"] + paths + ["--output", scratch.path("apart")]
-    let apart = try Tool.run(EncoderWorker.path, words)
-    #expect(apart.status == 0)
-    #expect(
-      apart.errors.contains(
-        "3 batches whose names differ only in a trailing number are 3 sessions; if they are parts of one recording, "
-          + "join them: with --session-from '{session}-{part}', s01-0 and s01-1 are one session, s01\n"),
-      "\(apart.errors)")
-    let command = "exec \"$0\" encode \"$@\" --session-from '\(try advised(apart.errors))' --output \"$OUT\""
-    let joined = try Tool.run(
-      "/bin/sh", ["-c", command, EncoderWorker.path] + paths, environment: ["OUT": output], verifying: false)
-    #expect(joined.status == 0 && !joined.errors.contains("--session-from"), "\(joined.errors)")
-    try expectWhole(output)
-  }
-
-  @Test func inspectShowsTheSessionAndTheAdvice() throws {
+  @Test func inspectShowsTheSession() throws {
     _ = try parts("s01")
     struct Line: Decodable { let session: String, warnings: [String] }
     let paths = ["in/s01-0.tar.gz", "in/s01-1.tar.gz", "in/s01-2.tar.gz"]
     let apart = try run("inspect", paths[0], paths[1], paths[2], "--json")
     #expect(try apart.jsonLines(as: Line.self).map(\.session) == ["s01-0", "s01-1", "s01-2"])
-    let option = try advised(apart.errors)
-    let joined = try run("inspect", paths[0], paths[1], paths[2], "--json", "--session-from", option)
+    let joined = try run("inspect", paths[0], paths[1], paths[2], "--json", "--session-from", Self.pattern)
     #expect(try joined.jsonLines(as: Line.self).allSatisfy { $0.session == "s01" && $0.warnings == [] })
     #expect(joined.errors == "", "\(joined.errors)")
     // A name that does not fit keeps its session, and the receipt says so.
@@ -125,19 +85,11 @@ import Testing
     #expect(other.errors.contains(receipt.warnings[0]), "\(other.errors)")
   }
 
-  @Test func batchesThatRunAtTheSameTimeGetNoAdvice() throws {
-    for kiosk in 1...4 { try archive("kiosk-\(kiosk).tar.gz", part: 0, in: "spool/incoming") }
-    let result = try spool.drain()
-    #expect(result.status == 0 && !result.errors.contains("session-from"), "\(result.errors)")
-  }
-
   @Test func foldersOfAPathTellTheSession() throws {
     try archive("0.tar.gz", part: 0, in: "in/s01")
     try archive("1.tar.gz", part: 1, in: "in/s01")
     try archive("2.tar.gz", part: 2, in: "in/s01")
     let paths = ["0", "1", "2"].map { scratch.path("in/s01/\($0).tar.gz") }
-    let apart = try Tool.run(EncoderWorker.path, ["inspect"] + paths)
-    #expect(try advised(apart.errors) == "{session}/{part}", "\(apart.errors)")
     let joined = try Tool.run(
       EncoderWorker.path, ["encode"] + paths + ["--session-from", "{session}/{part}", "--output", output])
     #expect(joined.status == 0, "\(joined.errors)")
