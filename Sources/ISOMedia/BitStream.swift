@@ -10,9 +10,6 @@ struct BitReader {
   /// - Parameter unit: a NAL unit with its header.
   init(unit: some Sequence<UInt8>) { bytes = NALUnit.payload(of: unit) }
 
-  /// - Parameter bytes: without emulation prevention bytes, which AV1 does not have.
-  init(bytes: some Sequence<UInt8>) { self.bytes = Array(bytes) }
-
   /// Reads a number. The bits after the end of the unit are zeros.
   mutating func bits(_ count: Int) -> Int {
     (0..<count).reduce(0) { value, _ in value << 1 | bit() }

@@ -17,7 +17,7 @@ package struct KeyPictureWriter {
     var picture = BitReader(unit: sets.picture)
     _ = picture.bits(8)
     let used = picture.unsigned()
-    guard sets.coding == .h264, let sequence = SequenceParameterSet(sets.sequence), sequence.frameNumberBits <= 16,
+    guard let sequence = SequenceParameterSet(sets.sequence), sequence.frameNumberBits <= 16,
       max(sequence.columns, sequence.rows) <= 1_024
     else { throw SegmentMismatch("the encoder's streams are of another kind") }
     (columns, rows, frameNumberBits) = (sequence.columns, sequence.rows, sequence.frameNumberBits)

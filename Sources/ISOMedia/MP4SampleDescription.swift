@@ -36,7 +36,7 @@ package struct VideoDescription: Equatable {
   }
 
   /// The type of its sample entry (ISO/IEC 14496-15, 5.4.2).
-  fileprivate var entry: String { isInBand && parameterSets.coding == .h264 ? "avc3" : parameterSets.entryType }
+  fileprivate var entry: String { isInBand ? "avc3" : "avc1" }
 
   /// The `codecs` parameter of RFC 6381.
   package var codec: String { "\(entry).\(parameterSets.profileAndLevel)" }
@@ -56,7 +56,7 @@ extension MP4Box {
       entry.zeros(32)  // compressor's name
       entry.u16(24)  // depth
       entry.u16(0xFFFF)
-      entry.box(description.parameterSets.configurationType) { $0.append(description.parameterSets.configuration) }
+      entry.box("avcC") { $0.append(description.parameterSets.configuration) }
       if let colour = description.colour {
         entry.box("colr") { box in
           box.ascii("nclx")

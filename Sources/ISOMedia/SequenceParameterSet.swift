@@ -61,7 +61,7 @@ extension ParameterSets {
   ///
   /// - Parameter isVariable: whether to withdraw the promise that all pictures are shown equally long.
   package func at(framesASecond rate: Int, isVariable: Bool = false) -> ParameterSets {
-    guard coding == .h264, let position = SequenceParameterSet(sequence)?.frameRatePosition else { return self }
+    guard let position = SequenceParameterSet(sequence)?.frameRatePosition else { return self }
     var (reader, writer) = (BitReader(unit: sequence), BitWriter())
     func copy(_ count: Int) { for _ in 0..<count { writer.put(reader.flag()) } }
     copy(position)

@@ -16,7 +16,7 @@ package struct SkipSliceWriter {
     var picture = BitReader(unit: sets.picture)
     _ = picture.bits(8)
     pictureParameterSet = picture.unsigned()
-    guard sets.coding == .h264, let sequence = SequenceParameterSet(sets.sequence), sequence.references == 1,
+    guard let sequence = SequenceParameterSet(sets.sequence), sequence.references == 1,
       sequence.frameNumberBits <= 16,
       max(sequence.columns, sequence.rows) <= 1_024, picture.unsigned() == sequence.id, picture.flag(), !picture.flag(),
       picture.unsigned() == 0

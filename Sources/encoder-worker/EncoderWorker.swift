@@ -47,7 +47,6 @@ struct EncoderWorker: ParsableCommand {
 
   static func main() {
     FFmpegLog.silence()
-    ArchiveCoding.silenceEncoder()
     clinux_keep_memory(32 << 20, 64 << 20)
     clinux_raise_descriptor_limit()
     let words = Array(CommandLine.arguments.dropFirst())

@@ -32,7 +32,7 @@ import Testing
     "frame": sandbox, "pictures": sandbox, "text": sandbox.union(["text-language"]),
     "sheet": sandbox.union(["columns", "width"]),
     "verify": sandbox,
-    "reencode": sandbox.union(["output", "quality", "archive-codec", "max-side", "jobs", "overlay", "time-zone"]),
+    "reencode": sandbox.union(["output", "quality", "max-side", "jobs", "overlay", "time-zone"]),
     "import": sandbox.union(["output"]),
     "status": ["spool", "output"],
     "quarantine list": ["spool"], "quarantine show": ["spool"], "quarantine retry": ["spool"],

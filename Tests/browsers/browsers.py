@@ -227,21 +227,14 @@ def visible(captures, pieces):
 
 # One of each kind: several batches, irregular, idle, a gap, several sizes.
 ARCHIVED = ["regular-3", "irregular-1", "irregular-2", "idle-1", "gap-1", "rotated-1", "seams-2"]
-CODECS = {"av1": "AV1", "h264": "H.264"}
 
 
-def archives(output, codec, target, films):
-    """Makes archives of sessions, and their films. Returns whether the system has the encoder."""
+def archives(output, target, films):
+    """Makes archives of sessions, and their films."""
     films.mkdir()
     for name in ARCHIVED:
-        made = subprocess.run([WORKER, "reencode", output / name, "--output", target, "--quality", "archive", "--archive-codec", codec],
-                              capture_output=True, text=True)
-        if made.returncode == 64:
-            print(f"archives: {made.stderr}", file=sys.stderr)
-            return False
-        made.check_returncode()
+        subprocess.run([WORKER, "reencode", output / name, "--output", target, "--quality", "archive"], check=True, capture_output=True)
         subprocess.run([WORKER, "stitch", target / name, "--to", films / f"{name}.mp4"], check=True, capture_output=True)
-    return True
 
 
 # MARK: Pages
@@ -674,13 +667,10 @@ class Material:
 
     @cached_property
     def archives(self):
-        """The captures of the archives in each coding that the system can make, and the address of `serve` for them."""
-        spans, found = {name: self.spans[name] for name in ARCHIVED}, {}
-        for codec in CODECS:
-            target = self.scratch / f"archives-{codec}"
-            if archives(self.scratch / "output", codec, target, self.scratch / codec):
-                found[codec] = spans, self.serve(target)
-        return found
+        """The captures of the archives, and the address of `serve` for them."""
+        spans = {name: self.spans[name] for name in ARCHIVED}
+        archives(self.scratch / "output", self.scratch / "archives", self.scratch / "archived")
+        return spans, self.serve(self.scratch / "archives")
 
     @cached_property
     def animations(self):
@@ -798,31 +788,20 @@ def judge_idle(browser, material):
 
 
 def judge_archives(browser, material):
-    rows, faults = {}, []
-    for codec, title in CODECS.items():
-        if codec not in material.archives:
-            rows[f"Archives in {title} play to their end, every picture seen"] = "not tried: no encoder here"
-            continue
-        spans, site = material.archives[codec]
-        films = {}
-        for name, captures in spans.items():
-            length = captures[-1][2]
-            whole = {"filmMs": 0, "filmEndMs": length, "unixMs": START, "unixEndMs": START + length}
-            films[f"{name}.mp4"] = length, visible(captures, [whole])
-        played, count, bad = check_plays(browser, films, material.server, codec)
-        rows[f"Archives in {title} play to their end, every picture seen"] = f"{played} of {count}"
-        good, count, missed = check_films(browser, spans, material.server, codec)
-        rows[f"Paused seeks in archives in {title} show the capture"] = f"{good} of {count}"
-        loads, sessions, steps, count, _, lost = check_page(browser, spans, site)
-        rows[f"Player page: archives in {title} that load"] = f"{loads} of {sessions}"
-        rows[f"Player page: steps in archives in {title} that show the capture"] = f"{steps} of {count}"
-        note(browser, [f"{title}: {text}" for text in missed])
-        # Differences between players with AV1 are in the table.
-        if codec == "av1":
-            note(browser, [f"{title}: {text}" for text in bad + lost])
-        else:
-            faults += [f"{title}: {text}" for text in bad + lost]
-    return rows, faults
+    spans, site = material.archives
+    films = {}
+    for name, captures in spans.items():
+        length = captures[-1][2]
+        whole = {"filmMs": 0, "filmEndMs": length, "unixMs": START, "unixEndMs": START + length}
+        films[f"{name}.mp4"] = length, visible(captures, [whole])
+    played, tried, bad = check_plays(browser, films, material.server, "archived")
+    good, seeks, missed = check_films(browser, spans, material.server, "archived")
+    loads, sessions, steps, count, _, lost = check_page(browser, spans, site)
+    note(browser, [f"archive: {text}" for text in missed])
+    return {"Archives play to their end, every picture seen": f"{played} of {tried}",
+            "Paused seeks in archives show the capture": f"{good} of {seeks}",
+            "Player page: archives that load": f"{loads} of {sessions}",
+            "Player page: steps in archives that show the capture": f"{steps} of {count}"}, [f"archive: {text}" for text in bad + lost]
 
 
 def judge_animations(browser, material):

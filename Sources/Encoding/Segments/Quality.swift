@@ -35,14 +35,11 @@ package enum MotionSearch: Sendable {
 /// All settings that decide the bytes of a segment besides its pictures. Each manifest has them.
 package struct EncoderSettings: Sendable {
   let quality: Quality
-  /// The coding of an archive; nil for segments as a worker makes them.
-  package let archive: ArchiveCoding?
-  var coding: ParameterSets.Coding { archive == .av1 ? .av1 : .h264 }
-  /// Whether each picture needs a sample of the encoder, even if it repeats the one before.
-  var codesRepeats: Bool { coding == .av1 }
-  var codec: String { archive?.codec ?? "libx264" }
-  var preset: String { archive?.preset ?? "superfast" }
-  var rateFactor: Double { archive?.rateFactor ?? quality.rateFactor }
+  /// Whether they are those of an archive, and not of segments as a worker makes them.
+  let isArchive: Bool
+  let codec = "libx264"
+  var preset: String { isArchive ? ArchiveCoding.preset : "superfast" }
+  var rateFactor: Double { isArchive ? ArchiveCoding.rateFactor : quality.rateFactor }
   /// Maximum hold, in milliseconds.
   let maxHoldMs: Int64
   /// The length of a full segment, in milliseconds.
@@ -65,23 +62,25 @@ package struct EncoderSettings: Sendable {
   }
 
   /// The settings of an archive.
-  package init(_ archive: ArchiveCoding) {
+  package static var archive: EncoderSettings {
     var options = EncodingOptions()
     options.segmentMs = ArchiveCoding.segmentMs
-    self.init(options, archive, .near)
+    return EncoderSettings(options, isArchive: true, .near)
   }
 
   /// The settings of a session or a film that is encoded again: there is time to search far.
   package init(reencodingTo quality: Quality) {
     var options = EncodingOptions()
     options.quality = quality
-    self.init(options, nil, .far)
+    self.init(options, isArchive: false, .far)
   }
 
-  package init(_ options: EncodingOptions) { self.init(options, nil, options.quality == .small ? .far : .near) }
+  package init(_ options: EncodingOptions) {
+    self.init(options, isArchive: false, options.quality == .small ? .far : .near)
+  }
 
-  private init(_ options: EncodingOptions, _ archive: ArchiveCoding?, _ motion: MotionSearch) {
-    self.archive = archive
+  private init(_ options: EncodingOptions, isArchive: Bool, _ motion: MotionSearch) {
+    self.isArchive = isArchive
     self.motion = motion
     quality = options.quality
     maxHoldMs = options.maxHoldMs
@@ -108,12 +107,12 @@ package struct EncoderSettings: Sendable {
   private static let ownParameters =
     "ref=1:weightp=0:qcomp=1:rc-lookahead=0:sync-lookahead=0:mbtree=0:scenecut=0:keyint=infinite:bframes=0:sliced-threads=0:8x8dct=0:subme=0:qpmin=10:qpmax=51"
 
-  var parameters: String { archive?.parameters ?? Self.ownParameters + motion.parameters }
+  var parameters: String { isArchive ? ArchiveCoding.parameters : Self.ownParameters + motion.parameters }
 
   /// The default length of a segment is not written, nor bits that nobody states.
   package var json: JSONValue {
     .object([
-      "quality": .string(archive == nil ? quality.rawValue : "archive"), "codec": .string(codec),
+      "quality": .string(isArchive ? "archive" : quality.rawValue), "codec": .string(codec),
       "preset": .string(preset), "rateFactor": .number("\(rateFactor)"), "parameters": .string(parameters),
       "maxHoldMs": .number(maxHoldMs),
       "background": .string(background.description), "rules": .number(rules), "libavcodec": .string(libavcodec),

@@ -30,13 +30,12 @@ enum SegmentReadback {
       guard try tables.remove(at: 2).numbers() == keys else { throw SegmentMismatch("its key frames differ") }
       try compare(tables, in: bytes, with: file.video)
       // Version, flags and count come first; then the fields of a video's entry (ISO/IEC 14496-12, 12.1.3).
-      let entry = try tables[0].skipping(8).children(file.parameterSets.entryType)[0]
+      let entry = try tables[0].skipping(8).children("avc1")[0]
       try require(try entry.number(at: 24), file.width << 16 | file.height, "the size of its pictures")
       let extensions = try entry.skipping(78)
-      let type = file.parameterSets.configurationType
       let boxes =
         try file.colour == nil
-        ? extensions.children(type, "pasp") : extensions.children(type, "colr", "pasp")
+        ? extensions.children("avcC", "pasp") : extensions.children("avcC", "colr", "pasp")
       guard boxes[0].bytes.elementsEqual(file.parameterSets.configuration) else {
         throw SegmentMismatch("its parameter sets differ")
       }

@@ -86,7 +86,7 @@ package struct SegmentWriter: ~Copyable {
     guard sampleStarts.map({ $0.first == 0 }) ?? true else {
       throw SegmentMismatch("a picture is not shown at its capture")
     }
-    let repeats = try !settings.codesRepeats && shown.map { try $0.looksLike(frame) } ?? false
+    let repeats = try shown.map { try $0.looksLike(frame) } ?? false
     if !repeats && !holds.isEmpty {
       let picture = try frame.picture()
       let encoder = try openEncoder()
@@ -148,16 +148,14 @@ package struct SegmentWriter: ~Copyable {
 
   /// Returns the samples: coded pictures and numbered repeats.
   private func video(_ key: KeyFrame) throws(SegmentMismatch) -> [Sample] {
-    var cadence =
-      settings.codesRepeats
-      ? .asCaptured : SampleCadence(for: holds.map(\.hold.holdMs), segmentMs: settings.segmentMs)
+    var cadence = SampleCadence(for: holds.map(\.hold.holdMs), segmentMs: settings.segmentMs)
     cadence.dividesOnlyEnds = settings.isFilm
     let samples = holds.flatMap { placed in
       (placed.sampleStarts ?? cadence.sampleStarts(of: placed.hold.holdMs)).enumerated().map { index, start in
         (start: placed.start + start, repeats: placed.repeats || index > 0)
       }
     }
-    let repeats = settings.codesRepeats ? nil : try SkipSliceWriter(after: key.parameterSets)
+    let repeats = try SkipSliceWriter(after: key.parameterSets)
     var rest = coded.dropFirst()
     // All repeats are equal but for their numbers.
     var repeated: [UInt8]?
@@ -168,12 +166,12 @@ package struct SegmentWriter: ~Copyable {
       if index == 0 {
         data = key.data
       } else {
-        guard let own = sample.repeats ? repeated ?? repeats?.picture(index) : rest.popFirst()?.data else {
+        guard let own = sample.repeats ? repeated ?? repeats.picture(index) : rest.popFirst()?.data else {
           throw SegmentMismatch("a picture is shown and was not coded")
         }
         data = own
         if sample.repeats { repeated = data }
-        try repeats?.renumber(&data, index)
+        try repeats.renumber(&data, index)
       }
       video.append(Sample(duration: next - sample.start, data: data))
     }

@@ -1,4 +1,4 @@
-// libx264, and libsvtav1 for archives, through libavcodec: one encoder a segment, in which the first picture is the only key frame.
+// libx264 through libavcodec: one encoder a segment, in which the first picture is the only key frame.
 // Each unit shows one picture, in order. With one thread, the same pictures give the same bytes.
 
 import CFFmpeg
@@ -12,7 +12,7 @@ struct CodedPicture {
   /// The decoding time: equal, as no picture is reordered.
   let dts: Int64
   let isKey: Bool
-  /// In H.264, NAL units, each behind its length in 4 bytes (ISO/IEC 14496-15, 5.3.4.2). In AV1, a temporal unit without delimiter.
+  /// NAL units, each behind its length in 4 bytes (ISO/IEC 14496-15, 5.3.4.2).
   let data: [UInt8]
 }
 
@@ -21,7 +21,6 @@ final class VideoEncoder {
   let width: Int
   let height: Int
   let parameterSets: ParameterSets
-  private let coding: ParameterSets.Coding
   private let codec: CodecContext
   private let packet: Packet
   /// Whether the encoder counts pictures, and does not know their times, by which look-ahead values them.
@@ -36,8 +35,7 @@ final class VideoEncoder {
         function: "avcodec_find_encoder_by_name(\(settings.codec))", code: cff_error_encoder_not_found())
     }
     (self.width, self.height) = (width, height)
-    coding = settings.coding
-    counts = settings.archive != nil
+    counts = settings.isArchive
     codec = try unsafe CodecContext(encoder)
     packet = try Packet()
     let context = unsafe codec.pointer
@@ -57,23 +55,16 @@ final class VideoEncoder {
     unsafe context.pointee.colorspace = AVCOL_SPC_SMPTE170M
     unsafe context.pointee.color_range = AVCOL_RANGE_MPEG
     try codec.set("preset", settings.preset)
-    switch coding {
-    case .h264:
-      unsafe context.pointee.max_b_frames = 0
-      unsafe context.pointee.sample_aspect_ratio = AVRational(num: 1, den: 1)
-      unsafe context.pointee.chroma_sample_location = AVCHROMA_LOC_CENTER
-      try codec.set("crf", String(settings.rateFactor))
-      let isDelayed = isDelayed ?? (settings.archive != nil)
-      try codec.set("x264-params", settings.parameters + (isDelayed ? "" : Self.withoutDelay))
-    case .av1:
-      unsafe context.pointee.gop_size = -1
-      try codec.set("crf", String(Int(settings.rateFactor)))
-      try codec.set("svtav1-params", settings.parameters)
-    }
+    unsafe context.pointee.max_b_frames = 0
+    unsafe context.pointee.sample_aspect_ratio = AVRational(num: 1, den: 1)
+    unsafe context.pointee.chroma_sample_location = AVCHROMA_LOC_CENTER
+    try codec.set("crf", String(settings.rateFactor))
+    let isDelayed = isDelayed ?? settings.isArchive
+    try codec.set("x264-params", settings.parameters + (isDelayed ? "" : Self.withoutDelay))
     try unsafe check("avcodec_open2", avcodec_open2(context, encoder, nil))
     let header = unsafe UnsafeBufferPointer(
       start: context.pointee.extradata, count: Int(context.pointee.extradata_size))
-    guard let sets = unsafe Self.parameterSets(coding, header) else {
+    guard let sets = unsafe Self.parameterSets(header) else {
       throw FFmpegError(function: "avcodec_open2 (parameter sets)", code: cff_error_invalid_data())
     }
     parameterSets = sets.at(framesASecond: Int(MediaTime.timescale), isVariable: true)
@@ -84,21 +75,12 @@ final class VideoEncoder {
   /// It is no setting: the segments have the same bytes.
   private static let withoutDelay = ":force-cfr=1"
 
-  private static func parameterSets(
-    _ coding: ParameterSets.Coding, _ header: UnsafeBufferPointer<UInt8>
-  ) -> ParameterSets? {
-    switch coding {
-    case .h264:
-      let units = unsafe NALUnit.split(header)
-      guard let sequence = units.first(where: { unsafe $0.kind == .sequenceParameterSet }),
-        let picture = units.first(where: { unsafe $0.kind == .pictureParameterSet })
-      else { return nil }
-      return unsafe ParameterSets(sequence: Array(sequence.bytes), picture: Array(picture.bytes))
-    case .av1:
-      // Later versions of libavcodec give the whole record.
-      let header = unsafe Array(header)
-      return ParameterSets(av1: header) ?? ParameterSets(configuration: header)
-    }
+  private static func parameterSets(_ header: UnsafeBufferPointer<UInt8>) -> ParameterSets? {
+    let units = unsafe NALUnit.split(header)
+    guard let sequence = units.first(where: { unsafe $0.kind == .sequenceParameterSet }),
+      let picture = units.first(where: { unsafe $0.kind == .pictureParameterSet })
+    else { return nil }
+    return unsafe ParameterSets(sequence: Array(sequence.bytes), picture: Array(picture.bytes))
   }
 
   /// Encodes a picture. In an archive, it comes out with a later one or at the end.
@@ -130,19 +112,11 @@ final class VideoEncoder {
       if status == cff_error_eagain() || status == cff_error_eof() { return result }
       try check("avcodec_receive_packet", status)
       defer { unsafe av_packet_unref(packet.pointer) }
-      let pts = try unsafe time(packet.pointer.pointee.pts)
-      let isKey = unsafe cff_packet_is_key(packet.pointer) != 0
-      switch coding {
-      case .h264:
-        result.append(
-          CodedPicture(
-            pts: pts, dts: try unsafe time(packet.pointer.pointee.dts), isKey: isKey,
-            data: unsafe NALUnit.lengthPrefixed(NALUnit.split(packet.bytes))))
-      case .av1:
-        // SVT-AV1 codes pictures in another order than they are shown, but gives them out in that one.
-        let data = try unsafe AV1Sample.bytes(ofTemporalUnit: Array(packet.bytes))
-        result.append(CodedPicture(pts: pts, dts: pts, isKey: isKey, data: data))
-      }
+      result.append(
+        CodedPicture(
+          pts: try unsafe time(packet.pointer.pointee.pts), dts: try unsafe time(packet.pointer.pointee.dts),
+          isKey: unsafe cff_packet_is_key(packet.pointer) != 0,
+          data: unsafe NALUnit.lengthPrefixed(NALUnit.split(packet.bytes))))
     }
   }
 

@@ -69,7 +69,7 @@ extension FinishedVideo {
   private init(_ track: VideoTrack, _ stored: StoredSamples, name: String) throws(BadSession) {
     func bad(_ cause: String) -> BadSession { BadSession(name, cause, advice: Self.advice) }
     guard track.isOnlyVideo else { throw bad("several video tracks") }
-    guard let configuration = stored.configuration, !ParameterSets.isAV1(configuration) else {
+    guard let configuration = stored.configuration, AV1Record(configuration) == nil else {
       throw bad("no H.264 track")
     }
     guard configuration.count > 4, configuration[4] & 3 == 3, let sets = ParameterSets(configuration: configuration),

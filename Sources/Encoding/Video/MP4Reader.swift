@@ -127,6 +127,9 @@ import Synchronization
     configuration(of: 0).flatMap { unsafe $0.withUnsafeBufferPointer { unsafe ParameterSets(configuration: $0) } }
   }
 
+  /// The `codecs` parameter of the first track; nil if it is neither H.264 as we write it nor AV1, as archives of earlier versions have it.
+  var codec: String? { parameterSets?.codec ?? configuration(of: 0).flatMap { AV1Record($0)?.codec } }
+
   /// A sample, valid until the next one is read. It is safe: its packet is that of its reader, which its users keep.
   @safe struct ReadSample {
     let packet: UnsafePointer<AVPacket>

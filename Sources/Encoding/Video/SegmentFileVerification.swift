@@ -14,10 +14,10 @@ enum SegmentFileVerification {
     var problems: [String] = []
     if !hasMovieFirst(file) { problems.append("moov is not before mdat") }
     let reader = try MP4Reader(file)
-    guard reader.trackCount == 2, let sets = reader.parameterSets else {
+    guard reader.trackCount == 2, let codec = reader.codec else {
       return problems + ["not a video track and a timing track"]
     }
-    if sets.codec != json.object?["codec"]?.string { problems.append("another codec than its manifest says") }
+    if codec != json.object?["codec"]?.string { problems.append("another codec than its manifest says") }
     if reader.durationUs != segment.durationMs * 1_000 { problems.append("another duration than its manifest says") }
     let decoder = try unsafe VideoDecoder(reader.parameters(of: 0), limits: .published)
     var starts: [[Int64]] = [[], []]

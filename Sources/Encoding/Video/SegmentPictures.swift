@@ -95,7 +95,7 @@ package final class SegmentPictures {
     of file: any ByteSource, _ name: String, isCropped: Bool = true, step: @escaping () -> Void = {}
   ) throws -> VideoPictures {
     let reader = try MP4Reader(file)
-    guard reader.parameterSets != nil else { throw BadSession(name, "no H.264 or AV1 track first") }
+    guard reader.codec != nil else { throw BadSession(name, "no H.264 or AV1 track first") }
     return try VideoPictures(reader, track: 0, limits: .published, isCropped: isCropped, step: step)
   }
 

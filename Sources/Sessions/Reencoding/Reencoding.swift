@@ -33,10 +33,6 @@ package final class Reencoding: Sendable {
     package var quality: Quality?
     /// Whether to make an archive of a session, instead of segments of that quality.
     package var isArchive = false
-    /// The coding of the archive; nil for the one with the fewest bytes.
-    package var archiveCoding: ArchiveCoding?
-    /// The encoders that the choice is made from.
-    package var encoders = ArchiveCoding.Encoders.available
     /// The maximum side of a picture, in pixels; nil to keep its size.
     package var maxSide: Int?
     /// The texts to draw into the pictures; nil for none.
@@ -57,8 +53,6 @@ package final class Reencoding: Sendable {
   package let pieces: [Int]
   /// The number of their segments.
   package let owed: Int
-  /// A sentence on the coding of an archive, and the bytes to expect; nil for other segments.
-  package let notice: String?
   private let path: String
   private let source: any VideoSource
   private let directory: SessionDirectory
@@ -87,12 +81,8 @@ package final class Reencoding: Sendable {
     if options.overlay != nil { try Self.requireNoOverlay(in: source, path) }
     self.path = path
     self.options = options
-    if let archive = source as? ArchiveSource {
-      let choice = try Self.choice(options, archive, path)
-      (settings, notice) = (EncoderSettings(choice.coding), choice.notice)
-    } else {
-      (settings, notice) = (EncoderSettings(reencodingTo: options.quality ?? source.quality ?? .balanced), nil)
-    }
+    settings =
+      options.isArchive ? .archive : EncoderSettings(reencodingTo: options.quality ?? source.quality ?? .balanced)
     let staging = try staging()
     publication = DirectoryStore(staging: staging, index: SessionViews())
     directory = SessionDirectory(output: staging.output, session: source.session)

@@ -92,12 +92,11 @@ struct SessionSource: VideoSource {
     let (segment, json) = try directory.soundManifest(pieces[piece][0])
     try Self.require(segment, within: directory.reader.decoders?.limits)
     let bytes = try directory.video(of: segment)
-    let starts = try SegmentSamples(of: segment, bytes: bytes, reader: directory.reader).video.reduce(into: [0]) {
-      $0.append($0.last! + $1.duration)
-    }
+    let tracks = try SegmentTracks(of: segment, bytes: bytes, reader: directory.reader)
+    let starts = tracks.video.reduce(into: [0]) { $0.append($0.last! + $1.duration) }
     let order = SegmentOrder(
-      holds: try holds(segment, json, sampleStarts: starts.dropLast()), quarterTurns: 0, refused: [],
-      original: (segment, json),
+      holds: try holds(segment, json, sampleStarts: starts.dropLast(), areKept: !tracks.isAV1),
+      quarterTurns: 0, refused: [], original: (segment, json),
       manifest: { Self.manifest(json, of: segment, for: $0) })
     try bytes.withUnsafeBytes { buffer in
       try directory.reader.withFilm(
@@ -146,8 +145,10 @@ struct SessionSource: VideoSource {
   }
 
   /// Returns the frames of the manifest with their existing sample starts.
+  ///
+  /// - Parameter areKept: false for as many samples as players need: AV1 of earlier versions has no repeats.
   private func holds(
-    _ segment: PublishedSegment, _ json: JSONValue, sampleStarts: [Int64]
+    _ segment: PublishedSegment, _ json: JSONValue, sampleStarts: [Int64], areKept: Bool
   ) throws -> [SegmentOrder.PlacedHold] {
     var startMs = segment.startMs
     let sources = (json.object?["frames"]?.array ?? []).map { $0.object?["source"]?.string ?? "" }
@@ -160,7 +161,7 @@ struct SessionSource: VideoSource {
       let hold = FrameHold(
         capture: capture, status: frame.isCaptured ? .captured : .continued, startMs: startMs, holdMs: frame.holdMs,
         opensSegment: startMs == segment.startMs, closingGapMs: nil)
-      return SegmentOrder.PlacedHold(hold: hold, pts: from, sampleStarts: own.map { $0 - from })
+      return SegmentOrder.PlacedHold(hold: hold, pts: from, sampleStarts: areKept ? own.map { $0 - from } : nil)
     }
   }
 }

@@ -1,7 +1,6 @@
 // The samples of a segment that a film shows in part, or at another speed.
 
 import Encoding
-import FrameBatches
 import ISOMedia
 
 extension Sample {
@@ -44,39 +43,6 @@ extension SegmentSamples {
     let key = Sample(duration: video[0].duration, data: try writer.picture(planes(writer)))
     set(video: try numbered([key] + video.dropFirst(), SkipSliceWriter(after: parameterSets)), timing: timing)
     parameterSets.keyPicture = writer.parameterSet
-  }
-
-  /// Codes all pictures again, from the first one on: those of AV1 cannot follow another key frame than theirs.
-  ///
-  /// - Parameters:
-  ///   - start: of the first one, in ticks from the segment's start.
-  ///   - skippedMs: the time before the first one's rest.
-  ///   - film: the pictures of the segment.
-  /// - Throws: ``BadSession`` if there are too many, or this system codes them in another way.
-  mutating func recode(
-    from start: Int64, skippedMs: Int64, of segment: PublishedSegment, _ film: any FilmPictures
-  ) throws {
-    func bad(_ cause: String) -> BadSession {
-      BadSession(
-        segment.file, "an AV1 archive, whose pictures have to be coded again for this cut: \(cause)",
-        advice: "begin at \(segment.startMs)")
-    }
-    guard video.count <= ArchiveRecoding.maximumPictures else {
-      throw bad("\(video.count), more than \(ArchiveRecoding.maximumPictures)")
-    }
-    guard ArchiveCoding.Encoders.available.hasAV1 else { throw bad("this libavcodec has no SVT-AV1") }
-    let size = PixelSize(width: segment.width, height: segment.height)
-    let form = VideoPictureForm(size: size, quarterTurns: 0, maxSide: nil)
-    let times = video.reduce(into: [MediaTime.ticks(ms: skippedMs)]) { $0.append($0[$0.count - 1] + $1.duration) }
-    let coded = try ArchiveRecoding.samples(video.count) { index in
-      guard let picture = try film.picture(at: index == 0 ? start : times[index], as: form) else {
-        throw BadSession(segment.file, "no picture at a sample's instant")
-      }
-      return picture
-    }
-    guard coded.parameterSets == parameterSets else { throw bad("this version of SVT-AV1 has another stream") }
-    set(
-      video: zip(video, coded.samples).map { Sample(duration: $0.duration, data: $1) }, timing: timing)
   }
 
   /// Numbers the pictures behind the first one.

@@ -55,10 +55,6 @@ struct FilmWriter {
     samples.parameterSets.keyPicture = samples.parameterSets.keyPicture ?? known?.parameterSets.keyPicture
     if isMixed { samples.carryParameterSets() }
     let description = samples.description(of: segment)
-    if let other = descriptions.values.first, other.parameterSets.coding != description.parameterSets.coding {
-      throw BadSession(
-        segment.file, "H.264 and AV1 in one session, which few players show in one film", advice: "run reencode first")
-    }
     descriptions[segment.pictureKind] = description
     guard known == nil || known == description else {
       throw BadSession(segment.file, "other parameter sets than its manifest makes one expect")
@@ -87,27 +83,13 @@ struct FilmWriter {
     } else if plan.speed.isFast, !segment.isImported {
       samples.removeRepeats()
     }
-    if start > 0, samples.parameterSets.coding == .av1 {
-      guard plan.mayRecode else {
-        throw BadSession(
-          segment.file, "an AV1 archive, whose pictures would have to be coded again for this clip",
-          advice: "begin at \(segment.startMs), or run encoder-worker stitch")
-      }
-      let film = try videos.reader.film(
-        in: KeptBytes(bytes), name: segment.file, track: 0, keyDTS: nil, limits: .published, cancellation: .never)
-      do {
-        try samples.recode(from: start, skippedMs: part.skippedMs, of: segment, film)
-      } catch let error as FFmpegError {
-        throw BadSession(segment.file, "\(error)")
-      }
-    }
     try samples.shortenIdle(of: part)
     samples.lead(byMs: part.earlyMs)
     if plan.speed != .normal { samples.retime(from: MediaTime.ticks(ms: part.startMs), &clock) }
     try samples.divideUnreadable(segment.file)
     do {
       // An imported video may have a key frame there.
-      if start > 0, samples.parameterSets.coding == .h264, samples.video.first?.isKey != true {
+      if start > 0, samples.video.first?.isKey != true {
         try samples.open { writer in
           let order = CodedPictureOrder(start: start, columns: writer.columns, rows: writer.rows)
           return try videos.reader.planes(of: order, in: segment, bytes)

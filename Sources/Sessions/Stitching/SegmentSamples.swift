@@ -22,29 +22,19 @@ extension SegmentSamples {
 
   /// - Parameter bytes: the file that the manifest describes.
   init(of segment: PublishedSegment, bytes: [UInt8], reader: VideoReader) throws {
-    func bad(_ cause: String) -> BadSession { BadSession(segment.file, cause) }
-    let stored: StoredSamples
-    do {
-      stored = try reader.samples(of: segment, bytes)
-    } catch let error as FFmpegError {
-      throw bad("\(error)")
+    let tracks = try SegmentTracks(of: segment, bytes: bytes, reader: reader)
+    guard !tracks.isAV1 else { throw Self.av1(segment.file) }
+    guard let sets = tracks.configuration.flatMap({ ParameterSets(configuration: $0) }) else {
+      throw BadSession(segment.file, "no H.264 track first")
     }
-    var tracks: [[Sample]] = [[], []]
-    var ends: [Int64] = [0, 0]
-    for sample in stored.samples {
-      guard tracks.indices.contains(sample.track) else { throw bad("more than two tracks") }
-      guard sample.pts == ends[sample.track], (1...Int64(Int32.max)).contains(sample.duration) else {
-        throw bad("a sample out of time")
-      }
-      ends[sample.track] += sample.duration
-      tracks[sample.track].append(
-        Sample(duration: sample.duration, data: sample.data, isKey: sample.isKey && segment.isImported))
-    }
-    guard let sets = stored.configuration.flatMap({ ParameterSets(configuration: $0) }) else {
-      throw bad("no H.264 or AV1 track first")
-    }
-    self.init(parameterSets: sets, colour: stored.colour, video: tracks[0], timing: tracks[1])
-    guard video.count == segment.samples, timing.count == segment.frames.count else { throw bad("samples are missing") }
+    self.init(parameterSets: sets, colour: tracks.colour, video: tracks.video, timing: tracks.timing)
+  }
+
+  /// An archive of an earlier version, whose samples cannot be copied.
+  static func av1(_ file: String) -> BadSession {
+    BadSession(
+      file, "AV1, as an earlier version wrote archives",
+      advice: "make H.264 of the session with reencode --quality small")
   }
 
   /// Makes the segment last until the next one: its last picture is held longer, or cut short. The timing track has an empty
@@ -79,7 +69,7 @@ extension SegmentSamples {
   /// - Throws: ``BadSession`` for the video of another encoder.
   mutating func divideUnreadable(_ file: String) throws(BadSession) {
     guard (video + timing).contains(where: { $0.duration > Self.longest }) else { return }
-    guard parameterSets.coding == .h264, let writer = try? SkipSliceWriter(after: parameterSets) else {
+    guard let writer = try? SkipSliceWriter(after: parameterSets) else {
       throw Self.unreadableHold(file)
     }
     let repeated = writer.picture(1)

@@ -61,8 +61,6 @@ struct StitchPlan: Equatable {
   let gaps: Int
   /// The instant that counts as 0, for pictures without a clock; nil if instants are unix milliseconds.
   var zeroMs: Int64?
-  /// Whether pictures of AV1 may be coded again, for a clip that begins inside a segment.
-  var mayRecode = true
 
   /// The shortest gap of a fast film that is a chapter, in milliseconds of the film.
   private static let shortestChapterMs: Int64 = 1_000

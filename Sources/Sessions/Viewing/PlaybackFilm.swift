@@ -43,9 +43,7 @@ extension SessionPlayback {
     progress: () throws -> Void = {}
   ) throws -> OpenFile {
     let form = animation.map { FilmForm.animation($0.format, maxSide: $0.maxSide) } ?? .mp4
-    var plan = try plan(of: clip, as: form, progress: progress)
-    // It takes up to minutes of a core, without an end for a client that left.
-    plan.mayRecode = false
+    let plan = try plan(of: clip, as: form, progress: progress)
     let file = try OutputFile(unnamedIn: scratch)
     if let (format, maxSide) = animation {
       _ = try Stitching.write(plan, of: directory, as: format, maxSide: maxSide, to: file) { _, _ in try progress() }

@@ -13,8 +13,6 @@ enum ReencodingQuality: String, CaseIterable, ExpressibleByArgument {
   var segments: Quality? { Quality(rawValue: rawValue) }
 }
 
-extension ArchiveCoding: ExpressibleByArgument {}
-
 struct ReencodeCommand: ReportingCommand {
   static let configuration = CommandConfiguration(
     commandName: "reencode",
@@ -37,12 +35,6 @@ struct ReencodeCommand: ReportingCommand {
       "small, balanced or sharp: fewer bytes, or more legible text. archive: few bytes, slowly, ten minutes a segment.",
       default: "that of the session, with --overlay or --max-side"))
   var quality: ReencodingQuality?
-
-  @Option(
-    help: .setting(
-      "Coding of an archive: av1, or h264 for players without AV1.",
-      default: "av1 if this system has an SVT-AV1 that was measured", valueName: "codec", example: "h264"))
-  var archiveCodec: ArchiveCoding?
 
   @Option(help: .setting("Maximum of the longer side in pixels, 16 to 8192.", valueName: "n"))
   var maxSide: Int?
@@ -67,9 +59,6 @@ struct ReencodeCommand: ReportingCommand {
   @OptionGroup var settings: SettingsOption
 
   func validate() throws {
-    if archiveCodec != nil, quality != .archive {
-      throw ValidationError("--archive-codec is for --quality archive")
-    }
     try requireSessionID(session)
     try require("--max-side", maxSide, in: 16...8_192)
     try require("--jobs", jobs, in: Jobs.range)
@@ -104,7 +93,6 @@ struct ReencodeCommand: ReportingCommand {
         staging = made
         return made
       }, cancellation: Cancellation { signals.wait(ms: 0) })
-    if let notice = work.notice { say("encoder-worker: \(notice)") }
     let result = try Self.run(work, threads: Jobs.threads(jobs), signals)
     results.print(
       json: result.json,
@@ -140,7 +128,6 @@ struct ReencodeCommand: ReportingCommand {
     var options = Reencoding.Options()
     options.quality = quality?.segments
     options.isArchive = quality == .archive
-    options.archiveCoding = archiveCodec
     options.maxSide = maxSide
     options.overlay = try texts.chosen()
     options.session = session.flatMap { SessionID($0) }

@@ -1,31 +1,21 @@
-import FileSystem
 import Foundation
 import JSON
 import TestSupport
 import Testing
 
-@testable import Encoding
-@testable import Sessions
-
-/// `reencode --quality archive`: fewer, longer segments with the same pictures at the same instants. Systems without SVT-AV1 test H.264.
+/// `reencode --quality archive`: fewer, longer segments with the same pictures at the same instants.
 @Suite struct ArchiveTests {
   let scratch: ScratchDirectory
 
   init() throws { scratch = try ScratchDirectory() }
 
-  /// The codings of this system.
-  private static let codings = ArchiveCoding.Encoders.available.hasAV1 ? ["av1", "h264"] : ["h264"]
-
   private func archive(
-    _ session: PublishedSession, as codec: String, to output: String = "archive", _ options: String...
+    _ session: PublishedSession, to output: String = "archive", _ options: String...
   ) throws -> PublishedSession {
     let result = try Tool.run(
       EncoderWorker.path,
-      [
-        "reencode", session.path, "--output", scratch.path(output), "--quality", "archive", "--archive-codec", codec,
-      ] + options)
+      ["reencode", session.path, "--output", scratch.path(output), "--quality", "archive"] + options)
     try #require(result.status == 0, "\(result.errors)")
-    #expect(result.errors.contains("archive in \(codec == "av1" ? "AV1" : "H.264")"))
     return try PublishedSession(scratch.path("\(output)/\(URL(fileURLWithPath: session.path).lastPathComponent)"))
   }
 
@@ -68,15 +58,14 @@ import Testing
     return film
   }
 
-  @Test(arguments: codings)
-  func batchesBecomeOneSegmentOfTheSamePicturesAndInstants(codec: String) throws {
+  @Test func batchesBecomeOneSegmentOfTheSamePicturesAndInstants() throws {
     let original = try session("s", seconds: 14, batch: 5)
     try #require(original.manifests.count == 3)
-    let archive = try archive(original, as: codec)
+    let archive = try archive(original)
     try verify(archive)
     let manifest = try #require(archive.manifests.first)
     #expect(archive.manifests.count == 1 && archive.index.bytes < original.index.bytes)
-    #expect(manifest.codec.hasPrefix(codec == "av1" ? "av01.0." : "avc1."))
+    #expect(manifest.codec.hasPrefix("avc1."))
     #expect(archive.captured.map(\.timeMs) == original.captured.map(\.timeMs))
     #expect(archive.captured.map(\.source) == original.captured.map(\.source))
     #expect(
@@ -95,22 +84,20 @@ import Testing
     }
   }
 
-  @Test(arguments: codings)
-  func secondRunMakesTheSameBytes(codec: String) throws {
+  @Test func secondRunMakesTheSameBytes() throws {
     let original = try session("s", seconds: 12, batch: 6)
     let (one, two) = (
-      try archive(original, as: codec, to: "one", "--jobs", "1"), try archive(original, as: codec, to: "two")
+      try archive(original, to: "one", "--jobs", "1"), try archive(original, to: "two")
     )
     #expect(one.manifests.map(\.sha256) == two.manifests.map(\.sha256))
     // Nothing is left to do in the first one's output.
-    let again = try archive(original, as: codec, to: "one")
+    let again = try archive(original, to: "one")
     #expect(again.manifests.map(\.sha256) == one.manifests.map(\.sha256))
   }
 
-  @Test(arguments: codings)
-  func filmsClipsAndPicturesAreThoseOfTheSession(codec: String) throws {
+  @Test func filmsClipsAndPicturesAreThoseOfTheSession() throws {
     let original = try session("s", seconds: 12, batch: 4)
-    let archive = try archive(original, as: codec)
+    let archive = try archive(original)
     let (one, two) = (try stitched(original, to: "one.mp4"), try stitched(archive, to: "two.mp4"))
     let (times, texts) = (try Probe.timingTexts(one), try Probe.timingTexts(two))
     #expect(texts.map(\.t) == times.filter { $0.continued == nil }.map(\.t))
@@ -133,24 +120,17 @@ import Testing
     #expect(try Pixels.decode(scratch.path("frame.png"), width: 320, height: 240)[0].difference(to: wanted[7]) < 6)
   }
 
-  /// `serve` would be busy for minutes with a clip that begins inside an AV1 segment. `stitch` makes it.
-  @Test(arguments: codings)
-  func serverCodesNoPicturesAgain(codec: String) throws {
-    _ = try archive(try session("s", seconds: 10, batch: 5), as: codec)
+  @Test func serverMakesFilmsAndClips() throws {
+    _ = try archive(try session("s", seconds: 10, batch: 5))
     let server = try RunningServer(["serve", scratch.path("archive")])
     let film = "/sessions/s/session.mp4"
-    let clip = try server.get("\(film)?from=%2B5.5s&to=%2B8s")
-    #expect(clip.status == (codec == "av1" ? 422 : 200))
-    #expect((clip.text.contains("begin at \(Self.startMs), or run encoder-worker stitch")) == (codec == "av1"))
-    // Clips that begin with the segment, or in its first picture, are copied.
-    for part in ["", "?to=%2B8s", "?from=%2B0.5s&to=%2B8s"] {
+    for part in ["", "?to=%2B8s", "?from=%2B0.5s&to=%2B8s", "?from=%2B5.5s&to=%2B8s"] {
       #expect(try server.get(film + part).status == 200)
     }
   }
 
-  @Test(arguments: codings)
-  func playlistNamesTheCodec(codec: String) throws {
-    let archive = try archive(try session("s", seconds: 10, batch: 5), as: codec)
+  @Test func playlistNamesTheCodec() throws {
+    let archive = try archive(try session("s", seconds: 10, batch: 5))
     let result = try EncoderWorker.run(
       "stitch", archive.path, "--to", scratch.path("hls"), "--format", "hls")
     try #require(result.status == 0, "\(result.errors)")
@@ -159,10 +139,10 @@ import Testing
     #expect(try Probe(scratch.path("hls/session.m3u8")).packets(of: 0).count == archive.manifests[0].samples)
   }
 
-  @Test(arguments: codings, ["rotation", "gap", "irregular-3fps", "on-change", "odd-size"])
-  func sizesAndGapsDivideSegments(codec: String, fixture: String) throws {
+  @Test(arguments: ["rotation", "gap", "irregular-3fps", "on-change", "odd-size"])
+  func sizesAndGapsDivideSegments(fixture: String) throws {
     let original = try EncoderWorker.encode(Fixture(fixture), into: scratch)
-    let archive = try archive(original, as: codec)
+    let archive = try archive(original)
     try verify(archive)
     #expect(archive.captured.map(\.timeMs) == original.captured.map(\.timeMs))
     #expect(archive.index.gaps == original.index.gaps && archive.index.durationMs == original.index.durationMs)
@@ -171,10 +151,9 @@ import Testing
     #expect(archive.manifests.count == divisions + 1)
   }
 
-  @Test(arguments: codings)
-  func stillIsCodedOnceAndIdleTimeIsCut(codec: String) throws {
+  @Test func stillIsCodedOnceAndIdleTimeIsCut() throws {
     let original = try session("still", seconds: 30, batch: 10, isStill: true)
-    let archive = try archive(original, as: codec)
+    let archive = try archive(original)
     #expect(2 * archive.index.bytes < original.index.bytes)
     let film = try stitched(archive, to: "film.mp4", "--idle", "cut=500")
     let other = try stitched(original, to: "other.mp4", "--idle", "cut=500")
@@ -182,10 +161,9 @@ import Testing
     #expect(one.reduce(0) { $0 + $1.duration } == two.reduce(0) { $0 + $1.duration })
   }
 
-  @Test(arguments: codings)
-  func overlayIsDrawn(codec: String) throws {
+  @Test func overlayIsDrawn() throws {
     let original = try session("s", seconds: 8, batch: 4)
-    let archive = try archive(original, as: codec, to: "archive", "--overlay", "clock,name")
+    let archive = try archive(original, to: "archive", "--overlay", "clock,name")
     try verify(archive)
     let json = try SegmentManifestJSON(archive.path + "/segment-\(Self.startMs).json").members
     #expect(json["encoder"]?.object?["overlay"]?.object?["parts"]?.array?.count == 2)
@@ -193,22 +171,19 @@ import Testing
 
   @Test func archiveOfAnArchiveAndOfAFilmAreRefused() throws {
     let original = try session("s", seconds: 6, batch: 3)
-    let archive = try archive(original, as: "h264")
+    let archive = try archive(original)
     let again = try EncoderWorker.run(
       "reencode", archive.path, "--output", scratch.path("twice"), "--quality", "archive")
     #expect(again.status == 65 && again.errors.contains("an archive already"))
     let film = try stitched(original, to: "film.mp4")
     let ofFilm = try EncoderWorker.run("reencode", film, "--output", scratch.path("other"), "--quality", "archive")
     #expect(ofFilm.status == 64 && ofFilm.errors.contains("is for a published session"))
-    let codec = try EncoderWorker.run(
-      "reencode", original.path, "--output", scratch.path("small"), "--quality", "small", "--archive-codec", "h264")
-    #expect(codec.status == 64 && codec.errors.contains("--archive-codec is for --quality archive"))
   }
 
   /// Segments of two states of a session would be no whole.
   @Test func archiveOfAGrownSessionIsRefused() throws {
     let original = try session("s", seconds: 6, batch: 3)
-    _ = try archive(original, as: "h264")
+    _ = try archive(original)
     let folder = try scratch.directory("later")
     try FileManager.default.copyItem(atPath: scratch.path("pictures-s/1.png"), toPath: folder + "/1.png")
     let json = #"{"version":1,"session":"s","frames":[{"file":"1.png","timeMs":\#(Self.startMs + 60_000)}]}"#
@@ -216,32 +191,47 @@ import Testing
     let grown = try EncoderWorker.run("encode", folder, "--output", scratch.path("output"))
     try #require(grown.status == 0, "\(grown.errors)")
     let again = try EncoderWorker.run(
-      "reencode", original.path, "--output", scratch.path("archive"), "--quality", "archive", "--archive-codec", "h264")
+      "reencode", original.path, "--output", scratch.path("archive"), "--quality", "archive")
     #expect(again.status == 65 && again.errors.contains("published there already"), "\(again.errors)")
   }
 
   /// An archive, and segments in its place.
   @Test func archiveIsNotMixedWithSegments() throws {
     let original = try session("s", seconds: 6, batch: 3)
-    _ = try archive(original, as: "h264")
+    _ = try archive(original)
     let other = try EncoderWorker.run(
       "reencode", original.path, "--output", scratch.path("archive"), "--quality", "small")
     #expect(other.status == 65 && other.errors.contains("published there already"))
   }
 
-  /// The encoder of a system without SVT-AV1, whatever this one has.
-  @Test func systemWithoutAV1TellsThatItTakesX264() throws {
-    let original = try session("s", seconds: 6, batch: 3)
-    var options = Reencoding.Options()
-    options.isArchive = true
-    options.encoders = ArchiveCoding.Encoders(major: 59, hasAV1: false)
-    let work = try Reencoding(
-      original.path, options,
-      staging: { try Staging(output: scratch.path("x264"), worker: WorkerID()) }, cancellation: .never)
-    #expect(work.notice?.contains("H.264 (x264), because this libavcodec has no SVT-AV1: expect") == true)
-    for piece in work.pieces { try work.encode(piece: piece, cancellation: .never, made: {}) }
-    _ = try work.finish(encoded: work.owed)
-    let archive = try PublishedSession(scratch.path("x264/s"))
-    #expect(archive.manifests.count == 1 && archive.manifests[0].codec.hasPrefix("avc1."))
+  /// The command for AV1 that the page names.
+  private func conversion() throws -> [String] {
+    let page = try String(contentsOf: Fixture.root.appendingPathComponent("docs/output.md"), encoding: .utf8)
+    let lines = page.split(separator: "\n").filter { $0.hasPrefix("ffmpeg ") && $0.contains("-c:v libsvtav1") }
+    try #require(lines.count == 1)
+    return lines[0].split(separator: " ").dropFirst().map(String.init)
+  }
+
+  private static let hasAV1 = ConditionTrait.enabled("ffmpeg has no SVT-AV1") {
+    String(decoding: try Tool.output("ffmpeg", ["-hide_banner", "-encoders"]), as: UTF8.self).contains("libsvtav1")
+  }
+
+  @Test(hasAV1, arguments: ["gap", "irregular-3fps", "on-change", "jittered"])
+  func filmBecomesAV1AsThePageSays(fixture: String) throws {
+    let session = try EncoderWorker.encode(Fixture(fixture), into: scratch)
+    let film = try stitched(session, to: "session.mp4")
+    try Tool.output("ffmpeg", ["-v", "error"] + conversion(), in: scratch.url)
+    let made = scratch.path("session-av1.mp4")
+    let (one, two) = (try Probe(film), try Probe(made))
+    #expect(two.streams.first?.codecName == "av1")
+    #expect(two.packets(of: 0).map(\.pts) == one.packets(of: 0).map(\.pts))
+    #expect(two.packets(of: 1).map(\.pts) == one.packets(of: 1).map(\.pts))
+    #expect(try Probe.timingTexts(made).map(\.t) == Probe.timingTexts(film).map(\.t))
+    // The program reads it.
+    let again = try EncoderWorker.run(
+      "reencode", made, "--session", "again", "--output", scratch.path("again"), "--quality", "balanced")
+    #expect(again.status == 0, "\(again.errors)")
+    let captured = try PublishedSession(scratch.path("again/again")).captured.map(\.timeMs)
+    #expect(Set(captured).isSuperset(of: session.captured.map(\.timeMs)))
   }
 }

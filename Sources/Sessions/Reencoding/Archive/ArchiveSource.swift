@@ -17,17 +17,6 @@ struct ArchiveSource: VideoSource {
   var quality: Quality? { nil }
   var pieces: [[Int64]] { groups.map { [$0.startMs] } }
 
-  /// Returns the shortest side of all pictures as they will be coded.
-  ///
-  /// - Parameter maxSide: nil for any length.
-  func shortestSide(atMost maxSide: Int?) -> Int {
-    let sizes = groups.map { group -> PixelSize in
-      let segment = group.parts[0].segment
-      return PixelSize(width: segment.width, height: segment.height).fitted(maxSide: maxSide)
-    }
-    return sizes.map { min($0.width + $0.width % 2, $0.height + $0.height % 2) }.min() ?? 0
-  }
-
   init(_ directory: SessionDirectory) throws {
     self.directory = directory
     // This refuses overlaps.

@@ -77,7 +77,6 @@ extension SegmentSamples {
   /// - Throws: ``BadSession`` for samples of another encoder.
   mutating func shortenIdle(of part: StitchPlan.Part) throws(BadSession) {
     guard !part.idle.isEmpty else { return }
-    if parameterSets.coding == .av1 { return try shortenCodedIdle(of: part) }
     let ticks = MediaTime.ticks(ms: 1)
     let mismatch = BadSession(
       part.segment.file, "samples of another kind than its manifest makes one expect",
@@ -119,21 +118,6 @@ extension SegmentSamples {
     } catch {
       throw mismatch
     }
-  }
-
-  /// Shortens idle time of AV1, whose samples all stay: later ones need them. One without time of its own takes a tick from the
-  /// picture before it.
-  private mutating func shortenCodedIdle(of part: StitchPlan.Part) throws(BadSession) {
-    let ticks = MediaTime.ticks(ms: 1)
-    let bounds = video.reduce(into: [Int64(0)]) { $0.append($0[$0.count - 1] + $1.duration) }
-    var film = bounds.map { part.film($0, scale: ticks) }
-    for index in film.indices.dropLast().reversed() { film[index] = min(film[index], film[index + 1] - 1) }
-    guard film[0] == 0 else {
-      throw BadSession(
-        part.segment.file, "more pictures than its idle time has room for", advice: "stitch without --idle")
-    }
-    set(
-      video: video.indices.map { video[$0].lasting(film[$0 + 1] - film[$0]) }, timing: shortened(timing, of: part))
   }
 
   /// Texts of pictures that go do so, too.

@@ -175,7 +175,7 @@ extension SegmentVideos {
     var latest: (startMs: Int64, key: [UInt8]?)?
     func key(_ segment: PublishedSegment) throws -> [UInt8]? {
       if let latest, latest.startMs == segment.startMs { return latest.key }
-      let key = try SegmentSamples(of: segment, bytes: video(of: segment), reader: reader).video.first?.data
+      let key = try SegmentTracks(of: segment, bytes: video(of: segment), reader: reader).video.first?.data
       latest = (segment.startMs, key)
       return key
     }

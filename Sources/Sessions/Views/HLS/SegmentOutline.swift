@@ -31,9 +31,9 @@ extension SegmentSamples {
       guard tracks.count == 2 else { throw SegmentMismatch("not two tracks") }
       let table = try tracks[0].table
       let entries = try table.first("stsd").skipping(8)
-      let isAV1 = try !entries.all("av01").isEmpty
-      let entry = try entries.first(isAV1 ? "av01" : "avc1").skipping(78)
-      guard let sets = ParameterSets(configuration: try entry.first(isAV1 ? "av1C" : "avcC").bytes) else {
+      guard try entries.all("av01").isEmpty else { throw Self.av1(segment.file) }
+      let entry = try entries.first("avc1").skipping(78)
+      guard let sets = ParameterSets(configuration: try entry.first("avcC").bytes) else {
         throw SegmentMismatch("no parameter sets")
       }
       let colours = try entry.all("colr")
