@@ -14,7 +14,7 @@ enum FairShare {
   }
 }
 
-/// What each producer holds of a limit.
+/// The parts of a limit that producers hold.
 struct HeldShares {
   private(set) var all = 0
   private var byProducer: [String: Int] = [:]
