@@ -5,6 +5,7 @@ is shown at its instant, and each session that was asked to end has ended, once.
 
 WORKER is the program. Run number N has the seed SEED + N, so `--runs 1 --seed S` repeats one run as far as the machine's timing does.
 The scenarios: `collect` (a folder, or some; a worker, or none until the end), `workers` (the same with two workers on one spool),
+`sender` (`collect --to` a worker elsewhere),
 `ingest` (pictures over HTTP into a spool), `store` (the same with a queue and a store; skipped without redis-server or moto).
 Stops are SIGTERM, SIGKILL and, where this user can mount a small file system, a full disk. Recorders send late, repeated and
 contradicting pictures, lose their network, and their clocks jump. --calm stops nothing; --orderly has recorders without such habits.

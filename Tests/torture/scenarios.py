@@ -16,14 +16,17 @@ HAND_OVER_S, LEASE_S = 40, 10
 class CollectRun(Run):
     """`collect` of one folder, or of some, into a spool that workers may share."""
     scenario, workers = "collect", (0, 1)
+    # Whether the command that ends a session sees the pictures of `collect`.
+    ends_see_all = True
 
     def prepare(self):
-        self.spool = os.path.join(self.small, "spool")
+        # The spool of `collect`, and that of the sessions.
+        self.near = self.spool = os.path.join(self.small, "spool")
         self.folder = os.path.join(self.directory, "shots")
         self.has_names = self.chance.random() < 0.7
         shape = self.chance.choice(("--session desk", "", "--recursive", "--recursive --session hall"))
         self.words = ["collect", self.folder, "--spool", self.spool, "--every", str(self.chance.choice((1, 2, 5))),
-                      *shape.split(), *(() if self.has_names else ("--times", "mtime"))]
+                      *shape.split(), *(() if self.has_names else ("--times", "mtime")), *self.way()]
         # A short pause cuts batches, but it must not end sessions whose names are made.
         idle = self.chance.choice(("60", "3")) if shape else "60"
         self.cuts_at_pauses = idle == "3"
@@ -37,6 +40,10 @@ class CollectRun(Run):
         self.title = f"{' '.join(self.words[4:])} --idle {idle}, {count} workers"
         self.make_spool()
 
+    def way(self):
+        """Returns the options for the way of the batches."""
+        return ()
+
     def prepare_recorders(self, shape):
         folders = {"": {"": "shots-*"}, "--session desk": {"": "desk"}}.get(shape)
         if folders is None:
@@ -48,6 +55,7 @@ class CollectRun(Run):
             # A session of the watched folder itself ends after a pause.
             ways = ("now", "last", "never") if folder else ("now", "last", "by itself") if session == "desk" else (
                 "by itself" if habits.are_orderly else "nobody knows",)
+            ways = [way for way in ways if self.ends_see_all or way != "now"]
             then = self.choose_end(session, ways)
             self.recorders.append(kind(os.path.join(self.folder, folder), self.plan(session, source, habits), habits,
                                        then=then))
@@ -73,9 +81,41 @@ class CollectRun(Run):
         while time.monotonic() < begin + HAND_OVER_S:
             time.sleep(0.2)
             files = glob.glob(glob.escape(self.folder) + "/**/*.png", recursive=True) if self.has_names else []
-            if time.monotonic() > begin + LAST_IDLE_S + 2.5 and not files and not self.waiting(self.spool):
+            if time.monotonic() > begin + LAST_IDLE_S + 2.5 and not files and self.is_handed_over():
                 break
         last.stop()
+
+    def is_handed_over(self):
+        return not self.waiting(self.near)
+
+
+class SenderRun(CollectRun):
+    """`collect --to` of one folder, or of some, and a worker elsewhere. Both are stopped."""
+    scenario, workers, ends_see_all = "sender", (0,), False
+
+    def way(self):
+        self.port = peers.free_port()
+        return "--to", f"http://127.0.0.1:{self.port}"
+
+    def prepare(self):
+        super().prepare()
+        self.spool = os.path.join(self.directory, "far")
+        self.make_spool()
+        self.roots.append(self.spool)
+        self.programs.append(Program(self, "worker", "run", "--spool", self.spool, "--ingest", f"127.0.0.1:{self.port}",
+                                     "--ingest-open", "--json", "--jobs", "1", *self.views))
+
+    def settle(self):
+        worker = self.programs[-1]
+        worker.start()
+        self.hand_over()
+        worker.stop()
+        for session in self.ends_last:
+            self.end(session)
+        self.drain("--spool", self.spool)
+
+    def is_handed_over(self):
+        return super().is_handed_over() and not spools.names(self.near, "incoming")
 
 
 class WorkersRun(CollectRun):
@@ -157,4 +197,4 @@ class StoreRun(IngestRun):
         self.peers.download(self.prefix, self.spool)
 
 
-SCENARIOS = {kind.scenario: kind for kind in (CollectRun, WorkersRun, IngestRun, StoreRun)}
+SCENARIOS = {kind.scenario: kind for kind in (CollectRun, WorkersRun, SenderRun, IngestRun, StoreRun)}

@@ -50,6 +50,8 @@ package struct SpoolStatus: Sendable {
 
   package let spool: String
   package let output: String
+  /// Pictures that came one by one, and that no batch has yet; those in a collector's folder are not counted.
+  package let pictures: Int
   package let waiting: QueueDepth
   package let claimed: QueueDepth
   /// The number of claimed batches that are retried.
@@ -69,6 +71,7 @@ package struct SpoolStatus: Sendable {
     self.spool = spool.path
     self.output = output ?? spool.defaultOutput
     let now = WallClock.nowMs
+    pictures = try [spool.pictures, spool.collectors].reduce(0) { try $0 + Self.heldPictures($1) }
     waiting = try Self.depth(spool.incoming, now, where: BatchDirectory.isComplete)
     quarantined = try Self.depth(spool.quarantine, now) { !$0.hasSuffix(Quarantine.reasonEnding) }
     kept = try Self.depth(spool.done, now) { _ in true }
@@ -96,12 +99,23 @@ package struct SpoolStatus: Sendable {
       return JSONValue.object(members)
     }
     return JSONValue.object([
-      "spool": .string(spool), "output": .string(output), "waiting": waiting.json, "claimed": claimed.json,
+      "spool": .string(spool), "output": .string(output), "pictures": .number(pictures), "waiting": waiting.json,
+      "claimed": claimed.json,
       "retrying": .number(retrying), "quarantined": quarantined.json, "done": kept.json,
       "freeBytes": .number(freeBytes), "bytesADay": growth.bytesADay.map { .number($0) } ?? .null,
       "daysLeft": growth.daysLeft(free: freeBytes).map { .number($0) } ?? .null,
       "perMinute": .number(perMinute), "workers": .array(workers),
     ]).line
+  }
+
+  /// Counts the pictures in the homes of batchers.
+  private static func heldPictures(_ path: String) throws -> Int {
+    try Directory.entries(ifAt: path).filter { $0.kind == .directory }.reduce(0) { sum, home in
+      var count = 0
+      let held = path + "/" + home.name + "/held"
+      if try DurableFile.isDirectory(held) { try Directory(opening: held).visit { _ in count += 1 } }
+      return sum + count
+    }
   }
 
   private static func depth(_ path: String, _ now: Int64, where isBatch: (String) -> Bool) throws -> QueueDepth {

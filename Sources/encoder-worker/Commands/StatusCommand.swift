@@ -56,6 +56,7 @@ struct StatusCommand: ReportingCommand {
     var text = table([["", "batches", "oldest", ""]] + states)
     text +=
       "\n\n\(count(status.perMinute, "batch", "batches")) a minute; \(workers(status)); \(size(status.freeBytes)) free in \(status.output.oneLine)"
+    if status.pictures > 0 { text += "; \(count(status.pictures, "picture")) in no batch yet" }
     if let bytes = growth.bytesADay, let days = growth.daysLeft(free: status.freeBytes) {
       text += "; \(size(bytes)) a day, full in \(count(days, "day"))"
     }

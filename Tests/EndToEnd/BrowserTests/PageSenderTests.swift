@@ -27,7 +27,7 @@ import Testing
       """
       const frame = document.createElement('iframe');
       frame.src = `/send-pictures.html?${new URLSearchParams(parameters)}`;
-      document.body.append(frame);
+      document.documentElement.append(frame);
       const said = () => frame.contentDocument?.querySelector('output')?.textContent ?? '';
       for (;;) {
         await new Promise(resolve => setTimeout(resolve, 20));

@@ -92,7 +92,11 @@ import Testing
   @Test(arguments: [false, true]) func endWaitsForPicturesOfABatcher(isRunning: Bool) throws {
     let ingest = try RunningIngest(["--spool", spool.path])
     for number in 0..<4 { #expect(try post(number, afterMs: Int64(number) * 1_000, to: ingest) == 201) }
-    if !isRunning { ingest.kill() }
+    if !isRunning {
+      ingest.kill()
+      let status = try EncoderWorker.run("status", "--spool", spool.path, "--json")
+      #expect(try status.text.contains("\"pictures\":\(held()),"), "\(status.text)")
+    }
     let end = try EncoderWorker.run("end", "film", "--spool", spool.path)
     #expect(end.status == 0, "\(end.errors)")
     if isRunning {
