@@ -74,6 +74,10 @@ package final class BatchForwarder: Sendable {
   private static let longestPauseS = 600
 
   private func forward() throws {
+    // Batches that are sent, and whose removal a dead process has begun.
+    for entry in try Directory.entries(ifAt: spool.trash) {
+      try? DurableFile.removeTree(spool.trash + "/" + entry.name)
+    }
     for entry in try spool.waiting() where entry.kind == .directory {
       let path = spool.incoming + "/" + entry.name
       let files = try Directory(opening: path, followingLinks: false).entries().filter { $0.kind == .file }

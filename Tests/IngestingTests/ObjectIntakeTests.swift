@@ -85,8 +85,11 @@ import WorkQueues
     #expect(throws: MemoryObjects.Failure.self) { try forwarder.run() }
     #expect(DurableFile.exists(batch))
     objects.fail(from: nil)
+    // Of a process that died while it removed a batch.
+    try FileManager.default.createDirectory(atPath: spool.trash + "/left/over", withIntermediateDirectories: true)
     try forwarder.run()
     try forwarder.run()
+    #expect(try Directory.entries(ifAt: spool.trash).isEmpty)
     #expect(names.waitingCount() == 1 && !DurableFile.exists(batch))
     let name = "incoming/film@1767859512340.0000000000000.tar"
     let tar = try scratch.file("film.tar", #require(objects[name]))
