@@ -193,6 +193,21 @@ import Testing
     #expect(try store.endRequests().isEmpty && index(backend).complete)
   }
 
+  /// The batcher has made its batches, and they are finished, before a worker looks for the first time: a drain looks once.
+  @Test(arguments: kinds) func requestBehindABatcherIsPerformedAtOnce(kind: StoreKind) throws {
+    let backend = try kind.backend()
+    let store = try store(backend)
+    _ = try publish(session.batches[0], in: store)
+    let queue = ObjectQueue(
+      MemoryNames(), MemoryObjects(), name: "s3://test/",
+      staging: try Staging(scratch: scratch.path("batches"), worker: WorkerID()), worker: WorkerID(),
+      maximumBytes: 1 << 20)
+    let ender = SessionEnder(store, queue, quietMs: nil, Logger(label: "test") { _ in SwiftLogNoOpLogHandler() })
+    _ = try store.requestEnd(EndRequest(id, .request, isClosing: true))
+    #expect(ender.pass(now: true) { try store.removeEndRequest($1) } == 1 && !ender.isWaiting)
+    #expect(try store.endRequests().isEmpty && index(backend).complete)
+  }
+
   @Test func objectOfARequestNamesTheProcessThatHasTakenIt() throws {
     let objects = MemoryObjects()
     let (one, two) = (EndRequestObjects(objects: objects, own: "one"), EndRequestObjects(objects: objects, own: "two"))

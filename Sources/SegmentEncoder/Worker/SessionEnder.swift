@@ -92,10 +92,12 @@ final class SessionEnder: Sendable {
     return requested
   }
 
-  private func performRequests(_ announce: (EndedSession, HeldEndRequest) throws -> Void) throws -> Int {
+  private func performRequests(
+    _ announce: (EndedSession, HeldEndRequest) throws -> Void, isFirst: Bool = true
+  ) throws -> Int {
     let announced = state.withLock(\.announced)
     var owed: Set<String>?
-    var (ended, tried, isWaiting) = (0, 0, false)
+    var (ended, tried, isWaiting, isRenewed) = (0, 0, false, false)
     for session in try store.endRequests() where !announced.contains(session) {
       guard tried < Self.limit else {
         isWaiting = true
@@ -104,7 +106,10 @@ final class SessionEnder: Sendable {
       let held = try store.takeEndRequest(of: session) { request in
         if request.isClosing {
           isWaiting = true
-          if try !queue.isClosing(session) { try awaitBatches(of: request) }
+          if try !queue.isClosing(session) {
+            try awaitBatches(of: request)
+            isRenewed = true
+          }
           return true
         }
         if request.awaited.isEmpty { return false }
@@ -125,7 +130,8 @@ final class SessionEnder: Sendable {
       }
     }
     state.withLock { $0.isWaiting = isWaiting }
-    return ended
+    // Perhaps nothing keeps these sessions from their end any more. A drain may have no other look.
+    return isRenewed && isFirst ? ended + (try performRequests(announce, isFirst: false)) : ended
   }
 
   /// Lets a request await the batches that are there, now that no picture of its session is in no batch.
