@@ -125,7 +125,7 @@ struct PictureStream {
       case false? where !isDue && !isFull: return nil
       default: return planLate()
       }
-    } else if isFar(session?.lastMs, waiting[0].timeMs) {
+    } else if isFar(session?.lastMs, waiting[0].timeMs), !isDecided(waiting[0].timeMs) {
       session = nil
     }
     for index in waiting.indices.dropFirst() {
@@ -185,6 +185,9 @@ struct PictureStream {
   }
 
   private func isFar(_ before: Int64?, _ after: Int64) -> Bool { before.map { after - $0 > breakMs } ?? false }
+
+  /// Whether the last batch is held until this capture: it was part of the session then, whatever the rules were.
+  private func isDecided(_ timeMs: Int64) -> Bool { session.map { !$0.isOpen && $0.endMs == timeMs } ?? false }
 
   /// Late pictures: one, or those with one capture time.
   private func planLate() -> BatchPlan {

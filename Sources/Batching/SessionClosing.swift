@@ -24,15 +24,17 @@ package struct SessionClosing {
   package func request(_ session: SessionID) throws -> Bool {
     for entry in try Directory.entries(ifAt: spool.collectors) where entry.kind == .directory {
       let path = spool.collectors + "/" + entry.name
-      guard try BatchJournal(reading: path + "/journal").concerns(session.description) else { continue }
-      let mark = try mark(session, Self.home(ofCollector: path))
+      let home = Self.home(ofCollector: path)
+      let isConcerned = try BatchJournal(reading: path + "/journal").concerns(session.description)
+      guard try isConcerned || requests(to: home).contains(session) else { continue }
+      let mark = try mark(session, home)
       if let lock = try? OutputFile(restarting: path + "/lock") {
         try close(session, Batcher(path, into: spool, from: KeptFiles(), BatchRules(), limits: limits))
         unlink(mark)
         withExtendedLifetime(lock) {}
       }
     }
-    if try Batcher.isOwing(spool.pictures + "/\(session)") {
+    if try Batcher.isOwing(spool.pictures + "/\(session)") || requests(to: Self.ingest).contains(session) {
       let mark = try mark(session, Self.ingest)
       let pictures = try HandedOverPictures(
         of: session, in: spool, BatchRules(), capture: .interval, limits: limits)
@@ -43,6 +45,13 @@ package struct SessionClosing {
       }
     }
     return try spool.isClosing(session)
+  }
+
+  /// Does what processes that are dead were asked for.
+  package func resume() throws {
+    for home in try Directory.entries(ifAt: spool.closing) where home.kind == .directory {
+      for session in try requests(to: home.name) { _ = try request(session) }
+    }
   }
 
   /// Makes a batch of the copies that a collector has left.

@@ -56,6 +56,8 @@ package final class PictureIntake: Sendable {
       defer { threads = [] }
       return threads
     }) { thread.stop() }
+    // The next run may have no listener.
+    do { try closeSessions() } catch { logger.error("ingest.failed", metadata: ["error": "\(error)"]) }
     let untilMs = MonotonicClock.milliseconds() + 2_000
     for (_, (entry, _)) in entries.withLock({ $0 }) where MonotonicClock.milliseconds() < untilMs {
       entry.change { _ = cut($0, .known) }

@@ -43,6 +43,32 @@ import Testing
     return plans
   }
 
+  /// The session of a folder: a pause ends it.
+  private struct FolderLike: SessionNames {
+    var areFixed: Bool { false }
+    var endAtPause: Bool { true }
+    func name(at timeMs: Int64) -> String { "shots-\(timeMs)" }
+    func isOver(_ beforeMs: Int64, at afterMs: Int64) -> Bool { false }
+    func mayContinue(_ session: OpenSession) -> Bool { true }
+  }
+
+  /// A run with a shorter pause takes no picture out of a session that the run before has held until it: that would never end.
+  @Test func pictureThatEndedAHoldStaysInItsSession() {
+    var rules = BatchRules()
+    rules.idleMs = 6_000
+    for (endMs, isOpen, name) in [
+      (17_000, false, "shots-1"), (17_000, true, "shots-17000"), (11_000, false, "shots-17000"),
+    ]
+      as [(Int64, Bool, String)]
+    {
+      let last = OpenSession(name: "shots-1", lastMs: 10_000, endMs: endMs, intervalMs: 1_000, isOpen: isOpen)
+      var stream = PictureStream("", rules, FolderLike(), session: last, nowMs: 0)
+      stream.add(Self.picture(17_000), nowMs: 0)
+      let plans = Self.plans(&stream, nowMs: 6_000)
+      #expect(plans.map(\.session) == [name] && plans[0].isFinal)
+    }
+  }
+
   @Test func newestPictureWaitsForTheNextOneThePauseOrTheEnd() {
     var stream = Self.stream([1_000, 2_000, 3_500])
     #expect(Self.plans(&stream, nowMs: 4_999).isEmpty)

@@ -1,4 +1,5 @@
 import ArgumentParser
+import Batching
 import CLinux
 import Encoding
 import FileSystem
@@ -160,6 +161,8 @@ struct RunCommand: ReportingCommand {
     let remote = try source.remote.connect(
       as: id, .worker(drains: drain), lease: lease, isOverdue: { shutdown.isOverdue })
     let (queue, store) = try open(remote, as: id, options, shutdown)
+    // Pictures of sessions that are to end, and whose batcher has died since.
+    if let spool = source.spool { try SessionClosing(Spool(creating: spool), limits: options.limits).resume() }
     if let spool = source.spool, isNew { say("made the spool \(spool); rename batches into \(spool)/incoming") }
     try Self.stop(shutdown, at: signals, reaping: handover != nil)
     let worker = Worker(

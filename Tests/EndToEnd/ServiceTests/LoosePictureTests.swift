@@ -108,6 +108,33 @@ import Testing
     #expect(try shown() == [0, 1_000, 2_000, 3_000] && isComplete && held() == 0)
   }
 
+  /// The process that has the pictures is asked, and dies before it does anything. The next worker has no listener.
+  @Test(arguments: [false, true]) func endOutlivesTheProcessThatWasAsked(isCollected: Bool) throws {
+    func expectEnd(_ signal: (Int32) -> Void) throws {
+      signal(SIGSTOP)
+      let end = try EncoderWorker.run("end", "film", "--spool", spool.path)
+      #expect(end.status == 0, "\(end.errors)")
+      signal(SIGKILL)
+      try spool.drain()
+      #expect(try shown() == [0, 1_000] && isComplete && held() == 0)
+      #expect(try spool.names("closing").flatMap { try spool.names("closing/\($0)") }.isEmpty)
+    }
+    if isCollected {
+      let collector = try collect("--times", "mtime")
+      try spool.waitUntil("it watches") { try !spool.names("collect").isEmpty }
+      usleep(500_000)
+      for number in 0...1 {
+        try write(number, as: "shot.jpg", afterMs: Int64(number) * 1_000)
+        try spool.waitUntil("the version is copied") { try held() + batches() > number }
+      }
+      try expectEnd(collector.signal)
+    } else {
+      let ingest = try RunningIngest(["--spool", spool.path])
+      for number in 0...1 { #expect(try post(number, afterMs: Int64(number) * 1_000, to: ingest) == 201) }
+      try expectEnd(ingest.signal)
+    }
+  }
+
   @Test(arguments: [false, true]) func endWaitsForPicturesOfACollector(isRunning: Bool) throws {
     let collector = try collect("--times", "mtime")
     try spool.waitUntil("it watches") { try !spool.names("collect").isEmpty }
