@@ -108,7 +108,8 @@ class Published:
         """Returns the hold of another picture that an instant lies in; None if nothing is published for it."""
         for session, holds in self.holds.items():
             for hold in holds if is_of(picture.session, session) else ():
-                if hold.start_ms < picture.instant_ms < hold.end_ms and hold.number != picture.number:
+                # A held picture goes on at the start of a segment.
+                if hold.start_ms <= picture.instant_ms < hold.end_ms and hold.number != picture.number:
                     return hold
         return None
 
