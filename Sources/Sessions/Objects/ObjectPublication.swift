@@ -1,7 +1,6 @@
 import Encoding
 import FileSystem
 import FrameBatches
-import Glibc
 
 /// A batch that can be published in an object store.
 struct ObjectPublication: Publication {
@@ -64,21 +63,5 @@ struct ObjectPublication: Publication {
       attempt += 1
       SegmentWriteConflict.pause(attempt)
     }
-  }
-}
-
-/// An unlisted object with other content has the name: its worker is about to publish it, or has died. The batch is retried later.
-/// A segment is replaced when no index has listed it for two hours.
-package struct SegmentWriteConflict: EnvironmentFailure, CustomStringConvertible {
-  /// Waits before a retry after a lost race, with a random, growing pause; not before the first attempt.
-  package static func pause(_ attempt: Int) {
-    if attempt > 0 { usleep(UInt32.random(in: 0...UInt32(5_000 << min(attempt, 8)))) }
-  }
-
-  package let name: String
-  package let key: String
-
-  package var description: String {
-    "publish \(name)\(key): another worker has written something else there and has not listed it yet; tried again later"
   }
 }

@@ -223,14 +223,6 @@ package struct SessionDirectory {
   }
 }
 
-/// A file in the output that this program did not write. The worker does not replace it.
-package struct DamagedOutput: Error, Equatable, CustomStringConvertible {
-  package let path: String
-  package let cause: String
-
-  package var description: String { "read \(path): \(cause); move it away and run again" }
-}
-
 extension SegmentManifest {
   /// Reads a manifest file.
   ///

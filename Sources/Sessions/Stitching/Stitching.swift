@@ -73,21 +73,6 @@ public struct StitchedSession: Sendable, Equatable {
   }
 }
 
-/// A path that an output cannot be written to.
-package struct BadTarget: Error, Equatable, CustomStringConvertible {
-  package let path: String
-  package let cause: String
-  package let advice: String
-
-  package init(path: String, cause: String, advice: String) {
-    self.path = path
-    self.cause = cause
-    self.advice = advice
-  }
-
-  package var description: String { "write \(path): \(cause); \(advice)" }
-}
-
 /// Makes one film, or HLS, of a session, without encoding it again.
 public enum Stitching {
   /// Writes a session's film. A file at `target` is replaced atomically.
