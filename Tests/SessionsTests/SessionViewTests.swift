@@ -113,7 +113,7 @@ import Testing
 
   private func directory() throws -> ScratchDirectory {
     let scratch = try ScratchDirectory()
-    for name in [IndexView.jsonFile, IndexView.scriptFile] { _ = try scratch.file(name, Array(name.utf8)) }
+    for name in [IndexText.jsonFile, IndexText.scriptFile] { _ = try scratch.file(name, Array(name.utf8)) }
     return scratch
   }
 

@@ -47,9 +47,9 @@ extension DirectoryStore {
       // The record has made the cache invalid, unless it is old and the views were written since, or are deferred.
       let cache = index.cache(of: directory)
       if cache?.behind.isEmpty != true { try index.update(directory, cache, temporary: staging.temporaryFile()) }
-      let path = directory.path + "/" + IndexView.jsonFile
+      let path = directory.path + "/" + IndexText.jsonFile
       guard let end = try directory.recordedEnd(),
-        let json = try DurableFile.contents(of: path, limit: IndexView.maximumBytes),
+        let json = try DurableFile.contents(of: path, limit: IndexText.maximumBytes),
         let ended = EndedSession(end, json, traceParent: try directory.lastTraceParent())
       else { throw DamagedOutput(path: path, cause: "not as this program writes it") }
       return .ended(ended)
@@ -72,7 +72,7 @@ extension DirectoryStore {
     if let known = publications[directory.session], known > sinceMs { return false }
     let latest = try directory.publication(since: sinceMs + 1)
     publications[directory.session] = latest
-    return latest == nil && DurableFile.exists(directory.path + "/" + IndexView.jsonFile)
+    return latest == nil && DurableFile.exists(directory.path + "/" + IndexText.jsonFile)
   }
 }
 

@@ -30,7 +30,7 @@ struct SegmentsDirectory {
 
   /// Whether a directory is no session, but has videos.
   static func isRecognised(_ path: String, _ limits: Limits) -> Bool {
-    guard !DurableFile.exists(path + "/" + IndexView.jsonFile), let directory = try? Directory(opening: path),
+    guard !DurableFile.exists(path + "/" + IndexText.jsonFile), let directory = try? Directory(opening: path),
       let names = try? entries(of: directory, limits)
     else { return false }
     let isSession = names.contains { SegmentName.start(ofManifest: $0) != nil }

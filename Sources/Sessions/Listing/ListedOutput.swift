@@ -31,7 +31,7 @@ struct ListedDirectory: ListedOutput {
   }
 
   func stamp(of session: SessionID) throws -> FileStamp? {
-    try directory.checkedStamp(of: "\(session)/\(IndexView.jsonFile)")
+    try directory.checkedStamp(of: "\(session)/\(IndexText.jsonFile)")
   }
 
   func summary(of session: SessionID) throws -> SessionSummary { try SessionSummary(session, in: directory) }

@@ -142,7 +142,7 @@ struct ObjectPlaylist {
     _ package: HLSPackage, over there: StoredObject?, isRebuilt: Bool, _ durationMs: Int64
   ) throws -> Bool {
     let playlist = package.path + "/" + HLSPlaylist.file
-    guard let text = try DurableFile.contents(of: playlist, limit: IndexView.maximumBytes), text != there?.bytes
+    guard let text = try DurableFile.contents(of: playlist, limit: IndexText.maximumBytes), text != there?.bytes
     else { return true }
     let views = [HLSViews.keyFramesFile, HLSViews.multivariantFile]
     let made = Set(try Directory(opening: package.path).entries().map(\.name)).subtracting(views + [HLSPlaylist.file])

@@ -111,12 +111,12 @@ struct ObjectSession {
 
   /// Returns the index of a session that a worker of an older version published: it listed all segments in `session.json`.
   private func importedView() throws -> Published? {
-    guard let there = try objects.get(key(IndexView.jsonFile), limit: Self.viewBytes) else { return nil }
+    guard let there = try objects.get(key(IndexText.jsonFile), limit: Self.viewBytes) else { return nil }
     let entries = try IndexText.videos(in: there.bytes, of: id).compactMap { SegmentName.start(ofVideo: $0) }
       .map { try segment($0).entry }
     guard zip(entries, entries.dropFirst()).allSatisfy({ $0.startMs < $1.startMs }),
       let index = SessionIndex(session: id, entries: entries)
-    else { throw DamagedOutput(path: name + key(IndexView.jsonFile), cause: "segments: not in order") }
+    else { throw DamagedOutput(path: name + key(IndexText.jsonFile), cause: "segments: not in order") }
     return Published(index: index)
   }
 
@@ -246,8 +246,8 @@ struct ObjectSession {
 
   /// Whether the views show that the session has ended. They do not if a failure came between the head and them.
   func showsEnd() throws -> Bool {
-    guard let json = try objects.get(key(IndexView.jsonFile), limit: Self.viewBytes)?.bytes,
-      IndexView.head(of: json)?.isComplete == true
+    guard let json = try objects.get(key(IndexText.jsonFile), limit: Self.viewBytes)?.bytes,
+      IndexText.head(of: json)?.isComplete == true
     else { return false }
     return try objects.get(playlistKey, limit: Self.viewBytes).map { HLSPlaylist.hasEnded($0.bytes) } ?? true
   }
@@ -270,7 +270,7 @@ struct ObjectSession {
   }
 
   private func writeViews(of published: Published, isNew: Bool) throws {
-    let names = [IndexView.jsonFile, IndexView.scriptFile]
+    let names = [IndexText.jsonFile, IndexText.scriptFile]
     let there =
       isNew && !published.isLong
       ? [nil, nil] : try names.map { try objects.get(key($0), limit: Self.viewBytes)?.bytes }
@@ -289,7 +289,7 @@ struct ObjectSession {
     let byStart = Dictionary(uniqueKeysWithValues: entries.map { ($0.startMs, $0) })
     let view = try IndexText.extending(json: json, script: script, of: id, to: entries.map(\.startMs)) {
       guard let entry = byStart[$0] else {
-        throw DamagedOutput(path: name + key(IndexView.jsonFile), cause: "lists a segment that is not published")
+        throw DamagedOutput(path: name + key(IndexText.jsonFile), cause: "lists a segment that is not published")
       }
       return entry
     }?.view

@@ -41,7 +41,7 @@ package enum SessionAdvice {
   private static func sessions(in output: String) -> [String] {
     guard let entries = try? Directory(opening: output).entries() else { return [] }
     return entries.filter { $0.kind != .file && SessionID($0.name) != nil }.map(\.name).sorted().filter {
-      DurableFile.exists("\(output)/\($0)/\(IndexView.jsonFile)")
+      DurableFile.exists("\(output)/\($0)/\(IndexText.jsonFile)")
     }
   }
 

@@ -52,7 +52,7 @@ package struct SessionDirectory {
     while path != "/" && path != "." {
       let resolved = DurableFile.resolved(path)
       if let bytes = try? DurableFile.contents(
-        of: resolved + "/" + IndexView.jsonFile, limit: IndexView.maximumBytes),
+        of: resolved + "/" + IndexText.jsonFile, limit: IndexText.maximumBytes),
         String(decoding: bytes.prefix(512), as: UTF8.self).contains("\"session-manifest/1\"")
       {
         throw BadTarget(
@@ -81,7 +81,7 @@ package struct SessionDirectory {
   /// - Returns: nil if there is no segment.
   package func firstStart() throws -> Int64? {
     let directory = try Directory(opening: path, followingLinks: false)
-    if let script = try OpenFile(IndexView.scriptFile, in: directory) {
+    if let script = try OpenFile(IndexText.scriptFile, in: directory) {
       var head = [UInt8](repeating: 0, count: 128)
       let count = head.withUnsafeMutableBytes { pread(script.descriptor, $0.baseAddress, $0.count, 0) }
       let lines = String(decoding: head.prefix(max(0, count)), as: UTF8.self).split(separator: "\n")

@@ -61,7 +61,7 @@ private struct SegmentList {
   /// - Returns: whether there may be more.
   private mutating func read() -> Bool {
     guard let opened = try? Directory(opening: directory.path, followingLinks: false),
-      let file = try? OpenFile(IndexView.scriptFile, in: opened), offset < file.size,
+      let file = try? OpenFile(IndexText.scriptFile, in: opened), offset < file.size,
       case let bytes = FileBytes(file).bytes(at: offset, min(Self.partBytes, file.size - offset)),
       let end = bytes.lastIndex(of: UInt8(ascii: "\n"))
     else { return false }

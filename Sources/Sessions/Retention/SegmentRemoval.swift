@@ -179,7 +179,7 @@ extension SessionDirectory {
   /// See ``IndexView/head(of:)``.
   func indexHead() throws -> (bytes: Int, isComplete: Bool)? {
     let directory = try Directory(opening: path, followingLinks: false)
-    guard case .bytes(let head)? = try directory.start(of: IndexView.jsonFile, count: 64) else { return nil }
-    return IndexView.head(of: head)
+    guard case .bytes(let head)? = try directory.start(of: IndexText.jsonFile, count: 64) else { return nil }
+    return IndexText.head(of: head)
   }
 }

@@ -3,10 +3,6 @@
 import Encoding
 import ISOMedia
 
-extension SessionIndex.Gap {
-  var lengthMs: Int64 { endMs - startMs }
-}
-
 /// The handling of gaps.
 public enum GapRule: String, Sendable, CaseIterable {
   /// The picture before a gap stays on screen: film time is session time.

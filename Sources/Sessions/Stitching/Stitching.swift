@@ -203,7 +203,7 @@ public enum Stitching {
     if ViewList.all.compactMap(\.directory).contains(lastComponent(of: parent)) {
       parent = DurableFile.parentDirectory(of: parent)
     }
-    guard !DurableFile.exists(parent + "/" + IndexView.jsonFile) else {
+    guard !DurableFile.exists(parent + "/" + IndexText.jsonFile) else {
       throw BadTarget(path: path, cause: "inside a published session", advice: "write to another place")
     }
     return resolved

@@ -146,7 +146,7 @@ package enum Verification {
 extension SessionDirectory {
   /// Returns the videos that session.json lists.
   func listedVideos() throws -> [String] {
-    guard let json = try bytes(of: IndexView.jsonFile, limit: IndexView.maximumBytes) else { return [] }
+    guard let json = try bytes(of: IndexText.jsonFile, limit: IndexText.maximumBytes) else { return [] }
     let startMs = try retention()?.startMs ?? .min
     return IndexText.videos(in: json, of: session).filter { SegmentName.start(ofVideo: $0) ?? .max >= startMs }
   }

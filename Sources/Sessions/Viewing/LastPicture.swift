@@ -29,7 +29,7 @@ extension SessionDirectory {
   /// - Returns: nil if there is no segment.
   package func lastStart() throws -> Int64? {
     let directory = try Directory(opening: path, followingLinks: false)
-    if let script = try OpenFile(IndexView.scriptFile, in: directory) {
+    if let script = try OpenFile(IndexText.scriptFile, in: directory) {
       // An entry has three lines at most.
       var tail = [UInt8](repeating: 0, count: 512)
       let offset = max(0, script.size - tail.count)

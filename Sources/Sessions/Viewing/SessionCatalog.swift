@@ -140,7 +140,7 @@ public final class SessionCatalog: Sendable {
   /// - Returns: nil for any other name, or if there is no plain file.
   package func file(_ name: String, of session: SessionID) throws -> OpenFile? {
     let isOurs =
-      name == IndexView.jsonFile || name == IndexView.scriptFile || SegmentName.start(ofVideo: name) != nil
+      name == IndexText.jsonFile || name == IndexText.scriptFile || SegmentName.start(ofVideo: name) != nil
       || SegmentName.start(ofManifest: name) != nil || SegmentName.start(ofText: name) != nil
     guard isOurs, try DurableFile.isDirectory(output + "/" + session.description) else { return nil }
     let directory = try Directory(opening: output + "/" + session.description, followingLinks: false)
@@ -179,7 +179,7 @@ public final class SessionCatalog: Sendable {
     guard try DurableFile.isDirectory(output + "/" + session.description),
       let own = directory.stamp(of: session.description)
     else { return nil }
-    return [own, directory.stamp(of: session.description + "/" + IndexView.jsonFile)]
+    return [own, directory.stamp(of: session.description + "/" + IndexText.jsonFile)]
   }
 
   // MARK: - Removed sessions

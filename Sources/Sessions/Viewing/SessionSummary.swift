@@ -30,12 +30,12 @@ extension SessionSummary {
   init(_ session: SessionID, in output: Directory) throws {
     do {
       let directory = try Directory(opening: session.description, in: output)
-      guard case .bytes(let bytes)? = try directory.contents(of: IndexView.jsonFile, limit: 64 << 20) else {
+      guard case .bytes(let bytes)? = try directory.contents(of: IndexText.jsonFile, limit: 64 << 20) else {
         throw JSONError("not a plain file")
       }
       self = try SessionSummary(session, bytes)
     } catch let error as JSONError {
-      self.init(session, error: "\(IndexView.jsonFile): \(error); encoder-worker verify --repair makes it anew")
+      self.init(session, error: "\(IndexText.jsonFile): \(error); encoder-worker verify --repair makes it anew")
     }
   }
 

@@ -94,7 +94,7 @@ package struct SessionIndexCache: Equatable {
     defer { close(descriptor) }
     guard clinux_is_remote(descriptor) == 0 else { return nil }
     var hash: UInt64 = 0xcbf2_9ce4_8422_2325
-    for name in [".", IndexView.jsonFile, IndexView.scriptFile] {
+    for name in [".", IndexText.jsonFile, IndexText.scriptFile] {
       var status = stat()
       guard fstatat(descriptor, name, &status, AT_SYMLINK_NOFOLLOW) == 0 else { return nil }
       let size = name == "." ? 0 : Int(status.st_size)

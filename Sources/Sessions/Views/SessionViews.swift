@@ -62,7 +62,7 @@ package final class SessionViews: Sendable {
     // A segment older than all cached ones would leave a hole in the cache.
     guard cache.behind.count + new.count <= Self.maximumBehind, cache.recent.count > cache.behind.count,
       new.allSatisfy({ $0.startMs > cache.recent[0] }),
-      try Self.wasWritten(directory.path + "/" + IndexView.jsonFile, withinMs: lagMs)
+      try Self.wasWritten(directory.path + "/" + IndexText.jsonFile, withinMs: lagMs)
     else { return false }
     let marker = try mark(directory)
     deferred.change(directory.session) { due, nowMs in due.wait(untilMs: nowMs + lagMs, marker) }

@@ -63,7 +63,7 @@ struct ViewUpdate {
     let starts = (cache.recent + new.map(\.startMs)).sorted()
     let listed = starts.filter { !behind.contains($0) }
     guard let last = listed.last, case let first = behind.min() ?? .max, listed[0] < first,
-      let json = try contents(of: IndexView.jsonFile), let script = try contents(of: IndexView.scriptFile),
+      let json = try contents(of: IndexText.jsonFile), let script = try contents(of: IndexText.scriptFile),
       let (index, kept) = try IndexText.extending(
         json: json, script: script, of: directory.session, to: starts, { try segment($0).entry })
     else { return nil }
@@ -107,7 +107,7 @@ struct ViewUpdate {
   }
 
   func contents(of name: String) throws -> [UInt8]? {
-    try DurableFile.contents(of: directory.path + "/" + name, limit: IndexView.maximumBytes)
+    try DurableFile.contents(of: directory.path + "/" + name, limit: IndexText.maximumBytes)
   }
 
   /// Writes a file unless it has these bytes.

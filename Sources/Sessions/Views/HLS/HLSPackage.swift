@@ -80,7 +80,7 @@ struct HLSPackage {
 
   /// The existing media playlist.
   func text() throws -> [UInt8]? {
-    try DurableFile.contents(of: path + "/" + HLSPlaylist.file, limit: IndexView.maximumBytes)
+    try DurableFile.contents(of: path + "/" + HLSPlaylist.file, limit: IndexText.maximumBytes)
   }
 
   /// Returns the files that the media playlist names.

@@ -100,7 +100,7 @@ package struct SupersededLists {
   package func tidyUp() { rmdir(path) }
 
   private func list(of session: SessionID) throws(DiskError) -> SupersededFiles {
-    SupersededFiles(try DurableFile.contents(of: file(of: session), limit: IndexView.maximumBytes) ?? [])
+    SupersededFiles(try DurableFile.contents(of: file(of: session), limit: IndexText.maximumBytes) ?? [])
   }
 
   private func write(_ list: SupersededFiles, of session: SessionID) throws(DiskError) {

@@ -42,7 +42,7 @@ struct ThumbnailPackage {
   func extend(
     by new: [PublishedSegment], after last: PublishedSegment, sessionStartMs startMs: Int64
   ) throws -> Bool {
-    guard let text = try DurableFile.contents(of: path + "/" + ThumbnailTrack.file, limit: IndexView.maximumBytes),
+    guard let text = try DurableFile.contents(of: path + "/" + ThumbnailTrack.file, limit: IndexText.maximumBytes),
       let track = ThumbnailTrack(startMs: startMs, continuing: text, after: last)
     else { return false }
     try write(new, after: track) { _, _ in }
@@ -57,7 +57,7 @@ struct ThumbnailPackage {
   /// - Returns: false if all has to be made from all segments.
   func removeFirst(before startMs: Int64, sessionStartMs: Int64) throws -> Bool {
     let file = path + "/" + ThumbnailTrack.file
-    guard let text = try DurableFile.contents(of: file, limit: IndexView.maximumBytes),
+    guard let text = try DurableFile.contents(of: file, limit: IndexText.maximumBytes),
       let track = ThumbnailTrack.removing(before: startMs, sessionStartMs: sessionStartMs, in: text)
     else { return false }
     try replace(ThumbnailTrack.file, track)

@@ -1,5 +1,5 @@
 // The text of `session.json` and `session.ffconcat`. That of a long session is read from the files, and segments are added at its
-// end. Pure.
+// end, or taken out at its beginning. Pure.
 
 import CLinux
 import Encoding
@@ -8,6 +8,11 @@ import ISOMedia
 import JSON
 
 package struct IndexText {
+  package static let jsonFile = "session.json"
+  package static let scriptFile = "session.ffconcat"
+  /// Maximum size of a view's file in bytes: some 300 000 segments.
+  package static let maximumBytes = 64 << 20
+
   /// The totals, and the last segments that the view lists, at least one: all, unless it was read from files.
   var index: SessionIndex
   /// The text between the brackets of `gaps`, without the one behind the last segment.
@@ -23,6 +28,16 @@ package struct IndexText {
     self.index = index
     write(index.entries[0], after: nil)
     for (previous, entry) in zip(index.entries, index.entries.dropFirst()) { write(entry, after: previous) }
+  }
+
+  /// Returns the size of all videos and whether the session is complete, from the beginning of `session.json`; nil if it is no such
+  /// file of ours.
+  static func head(of json: [UInt8]) -> (bytes: Int, isComplete: Bool)? {
+    let words = String(decoding: json.prefix(64), as: UTF8.self).split { "{\":,".contains($0) }
+    guard words.count > 3, words[0] == "bytes", let bytes = Int(words[1]), bytes >= 0, words[2] == "complete" else {
+      return nil
+    }
+    return (bytes, words[3] == "true")
   }
 
   /// Returns the names of the videos that `session.json` lists; none if it is another session's. They are found by how we write
@@ -146,8 +161,8 @@ package struct IndexText {
   /// Both files, by name.
   package var files: [(name: String, bytes: [UInt8])] {
     [
-      (IndexView.jsonFile, json),
-      (IndexView.scriptFile, script + Self.scriptEntry(index.last, lengthMs: index.last.durationMs)),
+      (IndexText.jsonFile, json),
+      (IndexText.scriptFile, script + Self.scriptEntry(index.last, lengthMs: index.last.durationMs)),
     ]
   }
 
@@ -225,5 +240,55 @@ extension [UInt8] {
       }
       return UnsafeRawPointer(found) - first
     }
+  }
+}
+
+// MARK: - Without the first segments
+
+extension IndexText {
+  /// Returns the view that wrote these files, without its first segments.
+  ///
+  /// - Parameters:
+  ///   - removed: the first segments of the session, in order.
+  ///   - first: the segment behind them.
+  ///   - last: the session's last segment.
+  /// - Returns: nil if the files are not of this form, or list other segments.
+  static func removing(
+    _ removed: [SessionEntry], before first: SessionEntry, last: SessionEntry, json: [UInt8], script: [UInt8],
+    of session: SessionID
+  ) -> IndexText? {
+    guard let parts = parts(of: json, session: session),
+      var view = IndexText(parts, [last], of: session, json: json, script: script),
+      view.removeFirst(removed, before: first)
+    else { return nil }
+    return view
+  }
+
+  /// - Returns: whether the view began with these segments; if not, it is of no use any more.
+  private mutating func removeFirst(_ removed: [SessionEntry], before first: SessionEntry) -> Bool {
+    var (entries, lines, unrecorded) = ([UInt8](), Self.scriptHead, [UInt8]())
+    for (segment, next) in zip(removed, removed.dropFirst() + [first]) {
+      entries += Self.item(Self.entry(segment), after: !entries.isEmpty)
+      lines += Self.scriptEntry(segment, lengthMs: next.startMs - segment.startMs)
+      if let gap = segment.gap(before: next) { unrecorded += Self.item(gap.json.bytes(), after: !unrecorded.isEmpty) }
+    }
+    guard list.remove(items: entries), script.starts(with: lines), unrecorded.isEmpty || gaps.remove(items: unrecorded)
+    else { return false }
+    script.removeSubrange(Self.scriptHead.count..<lines.count)
+    index.forget(removed, startMs: first.startMs)
+    return true
+  }
+}
+
+extension [UInt8] {
+  /// Removes the first items of a list, with the comma behind them.
+  ///
+  /// - Returns: whether the list began with them.
+  fileprivate mutating func remove(items: [UInt8]) -> Bool {
+    guard starts(with: items) else { return false }
+    let isAll = count == items.count
+    guard isAll || self[items.count] == UInt8(ascii: ",") else { return false }
+    removeFirst(isAll ? items.count : items.count + 1)
+    return true
   }
 }

@@ -76,6 +76,8 @@ package struct SessionIndex: Sendable, Equatable {
   package struct Gap: Sendable, Equatable {
     package let startMs: Int64
     package let endMs: Int64
+
+    var lengthMs: Int64 { endMs - startMs }
   }
 
   package let session: SessionID
