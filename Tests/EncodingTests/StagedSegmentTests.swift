@@ -12,7 +12,7 @@ import Testing
     let scratch = try ScratchDirectory()
     let staging = try Staging(output: scratch.path("output"), worker: WorkerID())
     let segment = EncodedSegment(
-      holds: [], bytes: [UInt8](repeating: 0, count: SessionDirectory.maximumVideoBytes + 1), codec: "", codedWidth: 0,
+      holds: [], bytes: [UInt8](repeating: 0, count: SegmentManifest.maximumVideoBytes + 1), codec: "", codedWidth: 0,
       codedHeight: 0, samples: 0)
     let error = try #require(throws: SegmentTooLarge.self) {
       try StagedSegment(segment, in: staging, refused: [], notes: [:])

@@ -120,7 +120,7 @@ package struct Importing {
   /// Reads a video; nil if it is skipped or refused.
   private mutating func read(_ item: SegmentsDirectory.Source) throws -> ImportedVideo? {
     do {
-      switch try Directory(opening: source.path).contents(of: item.name, limit: SessionDirectory.maximumVideoBytes) {
+      switch try Directory(opening: source.path).contents(of: item.name, limit: SegmentManifest.maximumVideoBytes) {
       case .bytes(let bytes):
         guard !bytes.isEmpty else {
           result.skipped.append(Problem(file: item.name, what: "an empty file"))

@@ -205,6 +205,17 @@ private struct DirectoryPublication: Publication {
 }
 
 extension SessionDirectory {
+  /// Rolls back segments of a batch that was never published as a whole. Call it with the session locked.
+  func rollBack(_ segments: [PublishedSegment]) throws {
+    for segment in segments.reversed() {
+      // The words go first: otherwise a crash would leave them to another segment of this start.
+      for name in [SegmentName.text(segment.startMs), SegmentName.manifest(segment.startMs), segment.file] {
+        try removeFile(name)
+      }
+    }
+    if !segments.isEmpty { try removeFile(SegmentText.temporary) }
+  }
+
   /// Returns the segments that a worker had published of a batch when it died, if its folder has grown since, or if other frames of it
   /// could be decoded. Call it with the session locked: then nobody publishes.
   ///
@@ -221,40 +232,6 @@ extension SessionDirectory {
     let isOwn = all.allSatisfy { $0.frames.allSatisfy { captures.contains($0.timeMs) } }
     return isOwn && !all.isWhole ? all : []
   }
-}
-
-extension PublishedSegment {
-  /// Throws ``BadBatch`` if a new segment overlaps published time.
-  func requireNoConflict(with published: [PublishedSegment]) throws {
-    for old in published where min(old.endMs, endMs) > max(old.startMs, startMs) && !isSeam(with: old) {
-      throw BadBatch(
-        "publish", batch,
-        "\(file) overlaps \(old.file): batch \(old.batch) with other content was published for that time",
-        advice:
-          "to add frames, send only the new ones; to replace the session, move its directory away, or name another session"
-      )
-    }
-  }
-
-  /// Whether two overlapping segments are the end of one batch and the beginning of the next, less than half an
-  /// interval apart, so that cutting the earlier one's last picture short closes the seam. Where the end of the one is open, the next
-  /// may begin anywhere in its last picture's hold.
-  func isSeam(with other: PublishedSegment) -> Bool {
-    guard startMs != other.startMs else { return false }
-    let (earlier, later) = startMs < other.startMs ? (self, other) : (other, self)
-    return earlier.part == earlier.parts && earlier.leavesSeam(atMs: later.startMs)
-      && (earlier.isEndOpen || later.part == 1 && later.endMs > earlier.endMs)
-  }
-
-  /// Whether a later picture may cut the last one short at an instant.
-  func leavesSeam(atMs startMs: Int64) -> Bool {
-    startMs > lastShownMs && (isEndOpen || 2 * (endMs - startMs) < intervalMs)
-  }
-}
-
-extension [PublishedSegment] {
-  /// Whether these, of one batch, are all segments of it.
-  var isWhole: Bool { first.map { $0.parts == count } ?? false }
 }
 
 extension Batch {

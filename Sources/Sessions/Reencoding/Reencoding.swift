@@ -168,7 +168,7 @@ package final class Reencoding: Sendable {
   /// Returns the remedy for an MP4 where another one has been published: it may be the next part of a recording.
   private func adviceOnParts() throws -> String {
     let other = "name another session with --session, or another output directory"
-    let bytes = try? DurableFile.contents(of: path, limit: SessionDirectory.maximumVideoBytes)
+    let bytes = try? DurableFile.contents(of: path, limit: SegmentManifest.maximumVideoBytes)
     let reader = VideoReader(options.decoders, owner: path)
     guard let first = starts.min(), let bytes,
       (try? FinishedVideo(

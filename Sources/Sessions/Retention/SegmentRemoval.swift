@@ -175,11 +175,4 @@ extension SessionDirectory {
     if try rule.removesComplete && indexHead()?.isComplete == true { return true }
     return try publication(since: rule.idleSinceMs) == nil
   }
-
-  /// See ``IndexView/head(of:)``.
-  func indexHead() throws -> (bytes: Int, isComplete: Bool)? {
-    let directory = try Directory(opening: path, followingLinks: false)
-    guard case .bytes(let head)? = try directory.start(of: IndexText.jsonFile, count: 64) else { return nil }
-    return IndexText.head(of: head)
-  }
 }

@@ -61,7 +61,7 @@ package enum Verification {
         let (segment, json) = try directory.manifest(start)
         sessions.insert(json.object?["session"]?.string ?? "")
         segments.append(segment)
-        guard let video = try directory.bytes(of: segment.file, limit: SessionDirectory.maximumVideoBytes) else {
+        guard let video = try directory.bytes(of: segment.file, limit: SegmentManifest.maximumVideoBytes) else {
           let isThere = try DurableFile.isThere(directory.path + "/" + segment.file)
           problems.append(Problem(file: segment.file, what: isThere ? "not a plain file of its size" : "missing"))
           continue

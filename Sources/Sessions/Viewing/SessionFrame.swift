@@ -101,3 +101,19 @@ extension SessionDirectory {
     return try image(of: shown.segment, frame: shown.index, fitting: box, as: format)
   }
 }
+
+extension SessionFrame {
+  /// The last picture of a session.
+  ///
+  /// - Returns: nil if the session has no segment.
+  /// - Throws: ``BadSession``, ``DamagedOutput`` if the last manifest is not as it was written.
+  init?(lastOf directory: SessionDirectory) throws {
+    guard let startMs = try directory.lastStart() else { return nil }
+    let (segment, json) = try directory.soundManifest(startMs)
+    let starts = segment.startsOfFrames.map { segment.startMs + $0 }
+    // A frame without a hold is never on screen.
+    guard let index = starts.lastIndex(where: { $0 < segment.endMs }) else { return nil }
+    let shown = ShownFrame(segment: segment, index: index, shownMs: starts[index]..<segment.endMs)
+    self.init(shown, of: directory, json)
+  }
+}

@@ -194,7 +194,7 @@ public final class SessionPlayback: Sendable {
     segments.reduce(0) { sum, segment in
       let endMs = max(segment.startMs, segment.endMs) + segment.gapAfterMs
       let isIn = segment.startMs < range.upperBound && endMs > range.lowerBound
-      return isIn ? sum + min(segment.bytes, SessionDirectory.maximumVideoBytes) : sum
+      return isIn ? sum + min(segment.bytes, SegmentManifest.maximumVideoBytes) : sum
     }
   }
 

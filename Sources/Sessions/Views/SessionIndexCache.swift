@@ -3,6 +3,7 @@
 // attributes, the worker reads the files.
 
 import CLinux
+import Encoding
 import FileSystem
 import Glibc
 
@@ -105,5 +106,29 @@ package struct SessionIndexCache: Equatable {
       }
     }
     return Int64(bitPattern: hash)
+  }
+}
+
+extension SessionDirectory {
+  /// Returns the published segments that a batch shown from `range.lowerBound` to `range.upperBound` can touch.
+  ///
+  /// - Parameter cache: the cache of the session; set to nil if it is wrong.
+  package func segments(near range: Range<Int64>, _ cache: inout SessionIndexCache?) throws -> [PublishedSegment] {
+    do {
+      let recent = cache.flatMap { cache in cache.recent[0] < range.lowerBound ? cache.recent : nil }
+      return try segments(near: range, among: recent ?? publishedStarts())
+    } catch is DamagedOutput where cache != nil {
+      // The operator has moved segments away.
+      SessionIndexCache.forget(of: path)
+      cache = nil
+      return try segments(near: range, among: publishedStarts())
+    }
+  }
+
+  private func segments(near range: Range<Int64>, among starts: [Int64]) throws -> [PublishedSegment] {
+    let first = starts.firstIndex { $0 >= range.lowerBound } ?? starts.endIndex
+    // Segments overlap by less than they last, so only the one before can reach into the range.
+    let candidates = starts[max(0, first - 1)...].prefix { $0 < range.upperBound }
+    return try candidates.map(segment)
   }
 }

@@ -89,7 +89,7 @@ extension ArchiveGroup {
     guard gapAfterMs == 0, endMs == next.startMs, part.endMs - startMs <= ArchiveCoding.segmentMs,
       last.segment.pictureKind == next.pictureKind,
       (last.segment.width, last.segment.height) == (next.width, next.height),
-      bytes + next.bytes <= SessionDirectory.maximumVideoBytes,
+      bytes + next.bytes <= SegmentManifest.maximumVideoBytes,
       parts.reduce(next.frames.count, { $0 + $1.segment.frames.count }) <= Self.maximumFrames,
       parts.reduce(part.manifestBytes, { $0 + $1.manifestBytes }) <= Self.maximumManifestBytes,
       parts.reduce(part.masks, { $0 + $1.masks }) <= PaintedMasks.maximumOfManifest

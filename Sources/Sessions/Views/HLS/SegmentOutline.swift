@@ -16,7 +16,7 @@ extension SegmentSamples {
   init(outlineOf segment: PublishedSegment, in session: SessionDirectory) throws {
     let directory = try Directory(opening: session.path, followingLinks: false)
     guard let file = try OpenFile(segment.file, in: directory), file.size == segment.bytes,
-      file.size <= SessionDirectory.maximumVideoBytes
+      file.size <= SegmentManifest.maximumVideoBytes
     else {
       throw BadSession(segment.file, "missing, or not a plain file of its size")
     }

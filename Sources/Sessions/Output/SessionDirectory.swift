@@ -95,15 +95,33 @@ package struct SessionDirectory {
     return try publishedStarts().first
   }
 
-  /// Rolls back segments of a batch that was never published as a whole. Call it with the session locked.
-  func rollBack(_ segments: [PublishedSegment]) throws {
-    for segment in segments.reversed() {
-      // The words go first: otherwise a crash would leave them to another segment of this start.
-      for name in [SegmentName.text(segment.startMs), SegmentName.manifest(segment.startMs), segment.file] {
-        try removeFile(name)
+  /// Returns the start of the last segment that `session.ffconcat` lists, at a cost that does not depend on their number; or of all,
+  /// if there is no such view. A view may be a moment behind the segments.
+  ///
+  /// - Returns: nil if there is no segment.
+  package func lastStart() throws -> Int64? {
+    let directory = try Directory(opening: path, followingLinks: false)
+    if let script = try OpenFile(IndexText.scriptFile, in: directory) {
+      // An entry has three lines at most.
+      var tail = [UInt8](repeating: 0, count: 512)
+      let offset = max(0, script.size - tail.count)
+      let count = tail.withUnsafeMutableBytes { pread(script.descriptor, $0.baseAddress, $0.count, off_t(offset)) }
+      let lines = String(decoding: tail.prefix(max(0, count)), as: UTF8.self).split(separator: "\n")
+      if let entry = lines.last(where: { $0.hasPrefix("file ") }),
+        let start = SegmentName.start(ofVideo: String(entry.dropFirst(5))),
+        directory.stamp(of: SegmentName.manifest(start)) != nil
+      {
+        return start
       }
     }
-    if !segments.isEmpty { try removeFile(SegmentText.temporary) }
+    return try publishedStarts().last
+  }
+
+  /// See ``IndexText/head(of:)``.
+  func indexHead() throws -> (bytes: Int, isComplete: Bool)? {
+    let directory = try Directory(opening: path, followingLinks: false)
+    guard case .bytes(let head)? = try directory.start(of: IndexText.jsonFile, count: 64) else { return nil }
+    return IndexText.head(of: head)
   }
 
   /// Removes a file of the session, if it is there.
@@ -184,81 +202,16 @@ package struct SessionDirectory {
     return (segment, json, file.stamp)
   }
 
-  /// Maximum size of a segment's file, far above that of some seconds of screenshots.
-  static let maximumVideoBytes = 128 << 20
-
   /// Returns the video of a published segment.
   ///
   /// - Throws: ``BadSession`` if it is not the one that the manifest describes.
   package func video(of segment: PublishedSegment) throws -> [UInt8] {
-    guard let bytes = try bytes(of: segment.file, limit: min(segment.bytes, Self.maximumVideoBytes)) else {
+    guard let bytes = try bytes(of: segment.file, limit: min(segment.bytes, SegmentManifest.maximumVideoBytes)) else {
       throw BadSession(segment.file, "missing, or not a plain file of its size")
     }
     guard bytes.count == segment.bytes, SHA256.hex(of: bytes) == segment.sha256 else {
       throw BadSession(segment.file, "not the file its manifest describes")
     }
     return bytes
-  }
-
-  /// Returns the published segments that a batch shown from `range.lowerBound` to `range.upperBound` can touch.
-  ///
-  /// - Parameter cache: the cache of the session; set to nil if it is wrong.
-  package func segments(near range: Range<Int64>, _ cache: inout SessionIndexCache?) throws -> [PublishedSegment] {
-    do {
-      let recent = cache.flatMap { cache in cache.recent[0] < range.lowerBound ? cache.recent : nil }
-      return try segments(near: range, among: recent ?? publishedStarts())
-    } catch is DamagedOutput where cache != nil {
-      // The operator has moved segments away.
-      SessionIndexCache.forget(of: path)
-      cache = nil
-      return try segments(near: range, among: publishedStarts())
-    }
-  }
-
-  private func segments(near range: Range<Int64>, among starts: [Int64]) throws -> [PublishedSegment] {
-    let first = starts.firstIndex { $0 >= range.lowerBound } ?? starts.endIndex
-    // Segments overlap by less than they last, so only the one before can reach into the range.
-    let candidates = starts[max(0, first - 1)...].prefix { $0 < range.upperBound }
-    return try candidates.map(segment)
-  }
-}
-
-extension SegmentManifest {
-  /// Reads a manifest file.
-  ///
-  /// - Parameter path: its name in messages.
-  /// - Throws: ``DamagedOutput``.
-  package static func read(
-    _ bytes: [UInt8], of startMs: Int64, path: String
-  ) throws(DamagedOutput) -> (segment: PublishedSegment, json: JSONValue) {
-    do {
-      let json = try JSONParser.parse(bytes)
-      return (try segment(json, of: startMs), json)
-    } catch {
-      throw DamagedOutput(path: path, cause: "\(error)")
-    }
-  }
-
-  /// Like ``read(_:of:path:)``, with ``seal(of:)`` of the manifest. A text as we write it is hashed in place.
-  static func readSealed(
-    _ bytes: [UInt8], of startMs: Int64, path: String
-  ) throws(DamagedOutput) -> (segment: PublishedSegment, json: JSONValue, seal: String) {
-    do {
-      let (json, rest) = try JSONParser.parse(bytes, without: sealKey)
-      let segment = try segment(json, of: startMs)
-      guard let rest else { return (segment, json, seal(of: json)) }
-      var sum = SHA256()
-      sum.update(rest.0)
-      sum.update(rest.1)
-      return (segment, json, sum.finish())
-    } catch {
-      throw DamagedOutput(path: path, cause: "\(error)")
-    }
-  }
-
-  private static func segment(_ json: JSONValue, of startMs: Int64) throws(JSONError) -> PublishedSegment {
-    let segment = try PublishedSegment(json)
-    guard segment.startMs == startMs else { throw JSONError("of another segment") }
-    return segment
   }
 }

@@ -8,6 +8,8 @@ import JSON
 package struct SegmentManifest {
   /// Maximum size of a file in bytes.
   package static let maximumBytes = 8 << 20
+  /// Maximum size of a segment's file, far above that of some seconds of screenshots.
+  static let maximumVideoBytes = 128 << 20
 
   /// The facts that other segments and the session need.
   package let segment: PublishedSegment
@@ -132,4 +134,44 @@ package struct SegmentManifest {
 
 extension RefusedFrame {
   package var json: JSONValue { .object(["source": .string(source), "reason": .string(reason)]) }
+}
+
+extension SegmentManifest {
+  /// Reads a manifest file.
+  ///
+  /// - Parameter path: its name in messages.
+  /// - Throws: ``DamagedOutput``.
+  package static func read(
+    _ bytes: [UInt8], of startMs: Int64, path: String
+  ) throws(DamagedOutput) -> (segment: PublishedSegment, json: JSONValue) {
+    do {
+      let json = try JSONParser.parse(bytes)
+      return (try segment(json, of: startMs), json)
+    } catch {
+      throw DamagedOutput(path: path, cause: "\(error)")
+    }
+  }
+
+  /// Like ``read(_:of:path:)``, with ``seal(of:)`` of the manifest. A text as we write it is hashed in place.
+  static func readSealed(
+    _ bytes: [UInt8], of startMs: Int64, path: String
+  ) throws(DamagedOutput) -> (segment: PublishedSegment, json: JSONValue, seal: String) {
+    do {
+      let (json, rest) = try JSONParser.parse(bytes, without: sealKey)
+      let segment = try segment(json, of: startMs)
+      guard let rest else { return (segment, json, seal(of: json)) }
+      var sum = SHA256()
+      sum.update(rest.0)
+      sum.update(rest.1)
+      return (segment, json, sum.finish())
+    } catch {
+      throw DamagedOutput(path: path, cause: "\(error)")
+    }
+  }
+
+  private static func segment(_ json: JSONValue, of startMs: Int64) throws(JSONError) -> PublishedSegment {
+    let segment = try PublishedSegment(json)
+    guard segment.startMs == startMs else { throw JSONError("of another segment") }
+    return segment
+  }
 }

@@ -1,35 +1,7 @@
-// Encoded segments that wait for publication.
-
 import Encoding
 import FileSystem
 import FrameBatches
 import Glibc
-
-/// The bytes of a video that waits for publication.
-package enum StagedVideo: Sendable {
-  case file(String)
-  case bytes([UInt8])
-  case part(of: UnnamedFile, Range<Int>)
-
-  /// The path of its file; nil if it is in memory.
-  package var path: String? { if case .file(let path) = self { path } else { nil } }
-
-  /// - Throws: ``DiskError``.
-  package func bytes() throws -> [UInt8] {
-    switch self {
-    case .bytes(let bytes): return bytes
-    case .part(let file, let range): return try file.bytes(range)
-    case .file(let path):
-      guard let bytes = try DurableFile.contents(of: path, limit: .max) else {
-        throw DiskError("open", path, code: ENOENT)
-      }
-      return bytes
-    }
-  }
-
-  /// Removes the file that was not published.
-  package func discard() { if case .file(let path) = self { unlink(path) } }
-}
 
 /// A segment that is not yet under its name.
 package struct StagedSegment {
@@ -61,7 +33,7 @@ package struct StagedSegment {
     _ segment: EncodedSegment, refused: [RefusedFrame], notes: [Int64: String],
     keep: ([UInt8]) throws -> StagedVideo
   ) throws {
-    guard segment.bytes.count <= SessionDirectory.maximumVideoBytes else {
+    guard segment.bytes.count <= SegmentManifest.maximumVideoBytes else {
       throw SegmentTooLarge(bytes: segment.bytes.count)
     }
     holds = segment.holds
@@ -94,6 +66,6 @@ package struct SegmentTooLarge: Error, CustomStringConvertible {
   package let bytes: Int
 
   package var description: String {
-    "a segment of \(bytes) bytes, more than the limit of \(SessionDirectory.maximumVideoBytes)"
+    "a segment of \(bytes) bytes, more than the limit of \(SegmentManifest.maximumVideoBytes)"
   }
 }
