@@ -5,12 +5,6 @@ import Encoding
 import FileSystem
 import FrameBatches
 
-/// All views.
-enum ViewList {
-  /// In the order in which they are written: readers of a segment in `session.json` find its event, too.
-  static let all: [any SessionView] = [SentryView(), IndexView(), LivePlaylistView(), ThumbnailView()]
-}
-
 /// Views that sessions have on request. The raw value is a word of ``SessionIndexCache``, so a view's bit never changes.
 package struct ViewKinds: OptionSet, Sendable {
   package let rawValue: Int64
@@ -21,9 +15,6 @@ package struct ViewKinds: OptionSet, Sendable {
   package static func on(_ switches: [(kind: ViewKinds, isOn: Bool)]) -> ViewKinds {
     ViewKinds(switches.filter(\.isOn).map(\.kind))
   }
-
-  /// All kinds that this version knows.
-  static let known = ViewKinds(ViewList.all.map(\.kind))
 }
 
 /// A kind of view. It has no state. Each function that writes is called with the session locked.
