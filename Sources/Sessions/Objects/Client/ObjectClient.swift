@@ -123,16 +123,3 @@ extension ObjectClient {
     else { throw UnconditionalStore(name: name) }
   }
 }
-
-/// An object is larger than the reader's limit.
-package struct ObjectTooLarge: EnvironmentFailure, CustomStringConvertible {
-  package let key: String
-  package let limit: Int
-
-  package init(key: String, limit: Int) {
-    self.key = key
-    self.limit = limit
-  }
-
-  package var description: String { "\(key): more than the limit of \(limit) bytes" }
-}

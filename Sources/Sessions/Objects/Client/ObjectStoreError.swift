@@ -41,3 +41,16 @@ package struct ObjectStoreError: EnvironmentFailure, Equatable, CustomStringConv
     return "\(operation) \(subject): \(answer.isEmpty ? "" : answer + ": ")\(cause); \(advice)"
   }
 }
+
+/// An object is larger than the reader's limit.
+package struct ObjectTooLarge: EnvironmentFailure, CustomStringConvertible {
+  package let key: String
+  package let limit: Int
+
+  package init(key: String, limit: Int) {
+    self.key = key
+    self.limit = limit
+  }
+
+  package var description: String { "\(key): more than the limit of \(limit) bytes" }
+}
