@@ -110,7 +110,7 @@ import Testing
   @Test(arguments: [
     (0, "00:00:00.000"), (12_340, "00:00:12.340"), (3_661_001, "01:01:01.001"), (360_000_000, "100:00:00.000"),
   ])
-  func clockTextCountsHoursBeyondADay(ms: Int64, text: String) { #expect(SheetText.clock(ms) == text) }
+  func clockTextCountsHoursBeyondADay(ms: Int64, text: String) { #expect(CueTime.clock(ms) == text) }
 
   @Test func linesBreakBetweenWordsAndInsideOfLongOnes() {
     #expect(SheetText.wrap("a bc def ghij", columns: 4) == ["a bc", "def", "ghij"])

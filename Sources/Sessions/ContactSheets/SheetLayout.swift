@@ -46,7 +46,7 @@ struct SheetLayout: Equatable {
   /// Returns the lines under a tile.
   static func label(of ms: Int64, from startMs: Int64, width: Int) -> [String] {
     let letters = width / (BitmapFont.advance * scale(width))
-    return [SheetText.instant(ms), "+" + SheetText.clock(ms - startMs)].flatMap { SheetText.wrap($0, columns: letters) }
+    return [SheetText.instant(ms), "+" + CueTime.clock(ms - startMs)].flatMap { SheetText.wrap($0, columns: letters) }
   }
 
   var width: Int { 2 * Self.margin + columns * (tile.width + Self.gutter) - Self.gutter }

@@ -59,13 +59,13 @@ struct ThumbnailTrack {
       let lines = rest.split(separator: UInt8(ascii: "\n"), maxSplits: 3, omittingEmptySubsequences: false)
       guard lines.count == 4, lines[2].isEmpty, lines[1].starts(with: "segment-".utf8),
         let start = Int64(String(decoding: lines[1].dropFirst(8).prefix(13), as: UTF8.self)),
-        let times = SheetText.times(in: lines[0])
+        let times = CueTime.times(in: lines[0])
       else { return nil }
       rest = lines[3]
       if start < startMs { continue }
       let shiftMs = startMs - sessionStartMs
       let (from, to) = (times.lowerBound - shiftMs, times.upperBound - shiftMs)
-      result += "\(SheetText.clock(from)) --> \(SheetText.clock(to))\n".utf8
+      result += "\(CueTime.clock(from)) --> \(CueTime.clock(to))\n".utf8
       result += lines[1] + Array("\n\n".utf8)
     }
     return result
@@ -81,7 +81,7 @@ struct ThumbnailTrack {
       let endMs = isLast ? untilMs : min(untilMs, segment.startMs + starts[index + 1])
       let (x, y) = sprite.grid.origin(sprite.tile(of: index))
       let (width, height) = (sprite.grid.size.width, sprite.grid.size.height)
-      text += "\(SheetText.clock(segment.startMs + offset - startMs)) --> \(SheetText.clock(endMs - startMs))\n"
+      text += "\(CueTime.clock(segment.startMs + offset - startMs)) --> \(CueTime.clock(endMs - startMs))\n"
       text += "\(sprite.file)#xywh=\(x),\(y),\(width),\(height)\n\n"
     }
     return Array(text.utf8)

@@ -98,47 +98,12 @@ extension NamedMap {
     for (_, cue) in sorted where cue.end > cue.start {
       // An arrow would end the text of a cue.
       let facts = cue.facts.line.replacing(">", with: #"\u003e"#)
-      text += "\n\(Self.time(cue.start)) --> \(Self.time(cue.end))\n\(facts)\n"
+      text += "\n\(CueTime.clock(cue.start)) --> \(CueTime.clock(cue.end))\n\(facts)\n"
     }
     return Array(text.utf8)
   }
 
   private func cueMs(_ normalMs: Int64) -> Int64 {
     map.speed.film(MediaTime.ticks(ms: normalMs)) / MediaTime.ticks(ms: 1)
-  }
-
-  private static func time(_ ms: Int64) -> String {
-    let seconds = ms / 1_000
-    return
-      "\((seconds / 3_600).digits(2)):\((seconds / 60 % 60).digits(2)):\((seconds % 60).digits(2)).\((ms % 1_000).digits(3))"
-  }
-}
-
-// MARK: - Files
-
-/// A file for the map of a film.
-package struct MapFile: Sendable, Equatable {
-  /// The endings of its name, for a message.
-  package static let rule = "a file that ends in .json or .vtt"
-
-  let path: String
-  private let isTrack: Bool
-
-  /// - Returns: nil for a name that ``rule`` does not describe.
-  package init?(_ path: String) {
-    let name = path.lowercased()
-    guard name.hasSuffix(".json") || name.hasSuffix(".vtt") else { return nil }
-    (self.path, isTrack) = (path, name.hasSuffix(".vtt"))
-  }
-
-  /// - Throws: ``BadTarget`` if it cannot be written.
-  package func check() throws { _ = try Stitching.file(path) }
-
-  /// Writes the map. A file of the name is replaced when it is whole: a killed process leaves nothing.
-  package func write(_ map: NamedMap) throws {
-    let target = try Stitching.file(path)
-    let file = try OutputFile(unnamedIn: DurableFile.parentDirectory(of: target))
-    try file.write(isTrack ? map.track : map.json.bytes(pretty: true) + [UInt8(ascii: "\n")], at: 0)
-    try file.publish(as: target)
   }
 }
