@@ -42,28 +42,11 @@ package struct QueueAddress: Sendable, CustomStringConvertible {
   }
 }
 
-/// An invalid address of a queue. The message does not repeat it: it may hold a password.
-package struct BadQueueAddress: Error, Equatable, CustomStringConvertible {
-  let cause: String
-  init(_ cause: String) { self.cause = cause }
-  package var description: String { "the queue's address: \(cause)" }
-}
-
 extension QueueAddress {
   /// The longest lease in seconds; nil if there is no bound.
   package var maximumLeaseS: Int? {
     if case .sqs? = kind { HeldMessages.maximumLeaseS } else { nil }
   }
-}
-
-/// The use of a queue by a process.
-package enum QueueRole: Sendable, Equatable {
-  /// Adds names.
-  case producer
-  /// Works on batches.
-  ///
-  /// - Parameter drains: whether it ends when the queue is empty.
-  case worker(drains: Bool)
 }
 
 extension QueueAddress {

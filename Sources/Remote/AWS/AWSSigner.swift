@@ -14,12 +14,18 @@ struct AWSSigner: Sendable {
   let region: String
   let credentials: AWSCredentials
 
+  /// Returns a query, sorted as signatures require.
+  static func query(_ values: [String: String]) -> String {
+    values.map { (PercentEncoding.encoded($0.key), PercentEncoding.encoded($0.value)) }.sorted { $0 < $1 }
+      .map { "\($0)=\($1)" }.joined(separator: "&")
+  }
+
   /// Returns the headers of a request, with date, payload digest, session token and authorization.
   ///
   /// - Parameters:
   ///   - host: as in the Host header.
   ///   - path: as it is sent.
-  ///   - query: a result of `S3Address.query`.
+  ///   - query: a result of ``query(_:)``.
   ///   - headers: all are signed.
   ///   - payloadDigest: the SHA-256 of the body, in hexadecimal digits.
   ///   - now: unix milliseconds.
@@ -54,7 +60,7 @@ struct AWSSigner: Sendable {
       "X-Amz-Date": instant, "X-Amz-Expires": String(expiresS), "X-Amz-SignedHeaders": "host",
     ]
     values["X-Amz-Security-Token"] = credentials.token
-    let query = S3Address.query(values)
+    let query = Self.query(values)
     let signature = signature(of: "GET\n\(path)\n\(query)\nhost:\(host)\n\nhost\nUNSIGNED-PAYLOAD", at: instant)
     return "\(query)&X-Amz-Signature=\(signature)"
   }

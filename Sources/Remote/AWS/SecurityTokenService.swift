@@ -19,7 +19,7 @@ struct SecurityTokenService: Sendable {
     cancellation: Cancellation
   ) throws -> FetchedCredentials {
     let all = values.merging(["Action": action, "Version": "2011-06-15"]) { $1 }
-    let body = Array(S3Address.query(all).utf8)
+    let body = Array(AWSSigner.query(all).utf8)
     var last: StepFailure?
     for _ in 0..<2 {
       do {

@@ -30,12 +30,6 @@ struct S3Address: Sendable {
     "\(base.scheme)://\(base.host)\(path(of: key))\(query.isEmpty ? "" : "?" + query)"
   }
 
-  /// Returns a query, sorted as signatures require.
-  static func query(_ values: [String: String]) -> String {
-    values.map { (PercentEncoding.encoded($0.key), PercentEncoding.encoded($0.value)) }.sorted { $0 < $1 }
-      .map { "\($0)=\($1)" }.joined(separator: "&")
-  }
-
   /// Decodes a key of a list, where a plus is a blank; nil if it is invalid.
   static func decoded(_ text: some StringProtocol) -> String? {
     PercentEncoding.decoded(text, plusIsSpace: true).flatMap { String(validating: $0, as: UTF8.self) }

@@ -226,7 +226,7 @@ extension S3Client {
     _ request: S3Request, _ payloadDigest: String, _ credentials: AWSCredentials?
   ) -> CurlRequest {
     let key = request.key.map { location.prefix + $0 }
-    let query = S3Address.query(request.query)
+    let query = AWSSigner.query(request.query)
     let headers =
       credentials.map {
         signer($0).signed(
