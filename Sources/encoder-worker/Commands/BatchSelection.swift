@@ -54,34 +54,24 @@ struct BatchSelection: ParsableArguments {
   /// Whether a machine has chosen the batches: a list, a directory, a part of them.
   var isBulk: Bool { from != nil || folder != nil || shard != nil }
 
-  /// A batch that this call encodes.
-  struct Batch: Sendable {
-    /// The path as given; for images, their directory.
-    let path: String
-    /// The images of the batch, if the call names them one by one.
-    var files: [String] = []
-    /// The reason why the batch cannot be encoded.
-    var refusal: BadBatch?
-  }
-
   /// - Parameter output: the directory for sessions.
   /// - Throws: ``BadList``, ``BadTarget``; ``DiskError`` when reading fails.
-  func batches(output: String) throws -> [Batch] {
+  func batches(output: String) throws -> [SelectedBatch] {
     if let folder { return try batches(in: BatchDirectory(opening: folder), output: output) }
     let paths = try from.map { try BatchList(reading: $0).paths } ?? named
     return Self.batches(paths).enumerated().filter { shard?.contains(position: $0.offset) ?? true }.map(\.element)
   }
 
   /// The batches that a list of paths names: all images in it are one batch, in the place of the first.
-  static func batches(_ paths: [String]) -> [Batch] {
+  static func batches(_ paths: [String]) -> [SelectedBatch] {
     let images = paths.filter { $0 != "-" && FileKind.isImage($0) }
-    guard let first = images.first else { return paths.map { Batch(path: $0) } }
-    let batch = Batch(path: DurableFile.parentDirectory(of: first), files: images)
+    guard let first = images.first else { return paths.map { SelectedBatch(path: $0) } }
+    let batch = SelectedBatch(path: DurableFile.parentDirectory(of: first), files: images)
     let grouped = Set(images)
-    return paths.compactMap { $0 == first ? batch : grouped.contains($0) ? nil : Batch(path: $0) }
+    return paths.compactMap { $0 == first ? batch : grouped.contains($0) ? nil : SelectedBatch(path: $0) }
   }
 
-  private func batches(in folder: BatchDirectory, output: String) throws -> [Batch] {
+  private func batches(in folder: BatchDirectory, output: String) throws -> [SelectedBatch] {
     guard folder.allows(output: output) else {
       throw BadTarget(
         path: output, cause: "lies in \(folder.path), whose entries are batches", advice: "name an --output elsewhere")
@@ -89,9 +79,9 @@ struct BatchSelection: ParsableArguments {
     return try folder.batches().filter { shard?.contains(name: $0.bytes) ?? true }.map { batch in
       guard let path = folder.path(of: batch) else {
         let bad = BadBatch("read", batch.name, "a name that is not UTF-8", advice: "give it another name")
-        return Batch(path: folder.path + "/" + batch.name, refusal: bad)
+        return SelectedBatch(path: folder.path + "/" + batch.name, refusal: bad)
       }
-      return Batch(path: path)
+      return SelectedBatch(path: path)
     }
   }
 }

@@ -117,14 +117,6 @@ struct NotifyCommand: ParsableCommand {
   }
 }
 
-/// The receiver refused an event once more.
-struct StillRefused: Error, CustomStringConvertible {
-  let key: String
-  let receiver: String
-  let cause: String
-  var description: String { "send \(key) to \(receiver): \(cause)" }
-}
-
 /// The receiver took no event.
 private struct NotDelivered: Error, CustomStringConvertible {
   let key: String

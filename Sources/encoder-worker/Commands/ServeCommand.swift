@@ -72,10 +72,3 @@ struct ServeCommand: ReportingCommand {
     _exit(0)
   }
 }
-
-/// A path that has no sessions.
-struct NothingToServe: Error, CustomStringConvertible {
-  let path: String
-  let cause: String
-  var description: String { "\(path): \(cause)" }
-}

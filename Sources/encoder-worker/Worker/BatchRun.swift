@@ -13,7 +13,7 @@ final class BatchRun: Sendable {
 
   private enum Work: Sendable {
     /// The number counts the batches of the call.
-    case batch(BatchSelection.Batch, number: Int)
+    case batch(SelectedBatch, number: Int)
     case part(BatchEncoder.ReadBatch, of: SplitFolder)
   }
 
@@ -28,7 +28,7 @@ final class BatchRun: Sendable {
   /// - Parameters:
   ///   - row: the inputs in the order of the call; nil for batches that do not depend on each other.
   ///   - accepts: whether to publish batches of which most pictures are not shown.
-  init(_ batches: [BatchSelection.Batch], _ limits: PartLimits, row: InputRow? = nil, accepts: Bool = false) {
+  init(_ batches: [SelectedBatch], _ limits: PartLimits, row: InputRow? = nil, accepts: Bool = false) {
     runner = ParallelRunner(batches.enumerated().map { .batch($1, number: $0) })
     (self.limits, self.accepts) = (limits, accepts)
     turns = batches.count > 1 ? row.flatMap { $0.isOrdered ? InputTurns($0) : nil } : nil
