@@ -6,15 +6,6 @@ import FileSystem
 import FrameBatches
 import Glibc
 
-/// The reason why an image file is not shown.
-struct RefusedPicture: Error, Equatable {
-  let refusal: Refusal
-
-  init(_ refusal: Refusal) { self.refusal = refusal }
-
-  init(reason fault: String) { refusal = Refusal(fault, nil) }
-}
-
 /// A picture, with notes for the manifest.
 package struct DecodedPicture {
   let picture: Picture
@@ -45,11 +36,6 @@ package final class PictureDecoder {
     self.limits = limits
     converter = PictureConverter(background: background)
     plainPNGs = PNGDecoder(limits: limits)
-  }
-
-  convenience init(_ options: EncodingOptions) {
-    self.init(limits: options.limits, background: options.background, profile: options.profile)
-    sampleBits = options.sampleBits
   }
 
   /// - Parameters:

@@ -89,8 +89,8 @@ final class VideoAnswers {
     let opened = segment.flatMap { $0.digest == order.digest && $0.reached <= first ? $0.film : nil }
     // An error leaves no film open.
     (film, segment) = (nil, nil)
-    let film = try opened ?? SegmentPictures.film(of: file, "", step: channel.step)
-    try SegmentPictures.decode(film, "", order, converter) { picture in
+    let film = try opened ?? VideoPictures.ofSegment(file, "", step: channel.step)
+    try order.decode(film, "", converter) { picture in
       channel.output(bytes: picture.packed(isRGB: order.isRGB))
     }
     segment = (order.digest, last, film)

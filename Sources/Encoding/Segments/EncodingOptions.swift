@@ -9,12 +9,10 @@ public struct EncodingOptions: Sendable {
   public var maxHoldMs: Int64 = 5_000
   /// The length of a full segment in milliseconds, from 1 000 to 600 000; other values become the nearest of these.
   public var segmentMs: Int64 = 5_000 {
-    didSet { segmentMs = min(max(segmentMs, Self.segmentLengths.lowerBound), Self.segmentLengths.upperBound) }
+    didSet { segmentMs = min(max(segmentMs, Timeline.segmentLengths.lowerBound), Timeline.segmentLengths.upperBound) }
   }
   /// The largest hold that an operator can set, in milliseconds.
   package static let longestHoldMs: Int64 = 86_400_000
-  /// The lengths of a full segment, in milliseconds.
-  package static let segmentLengths: ClosedRange<Int64> = 1_000...600_000
   /// The rule for the segments of a film that leaves none behind; nil for segments of one length.
   package var film: FilmCuts?
   /// The longest part of a hold that one segment has, in milliseconds.
@@ -39,4 +37,28 @@ public struct EncodingOptions: Sendable {
 
   /// The default options.
   public init() {}
+}
+
+extension PictureDecoder {
+  convenience init(_ options: EncodingOptions) {
+    self.init(limits: options.limits, background: options.background, profile: options.profile)
+    sampleBits = options.sampleBits
+  }
+}
+
+extension Timeline {
+  package init(of batch: Batch, _ options: EncodingOptions) {
+    self.init(
+      intervalMs: batch.intervalMs, maxHoldMs: batch.capture == .onChange ? nil : options.maxHoldMs,
+      segmentMs: options.segmentMs, film: options.film)
+  }
+
+  /// Maximum number of segments of a batch, whichever of its frames can be decoded.
+  package static func segmentBound(of batch: Batch, _ options: EncodingOptions) -> Int64 {
+    let ends = batch.frames.dropFirst().map(\.timeMs) + [batch.endMs]
+    let shown = zip(batch.frames, ends).map { frame, end in
+      batch.capture == .onChange ? end - frame.timeMs : min(end - frame.timeMs, options.maxHoldMs)
+    }
+    return shown.reduce(0) { $0 + $1 / options.longestSegmentMs + 1 }
+  }
 }

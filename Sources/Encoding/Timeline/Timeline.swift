@@ -69,6 +69,8 @@ package struct FrameHold: Sendable, Equatable {
 package struct Timeline: Sendable {
   /// The default length of a full segment, in milliseconds.
   package static let defaultSegmentMs: Int64 = 5_000
+  /// The lengths of a full segment, in milliseconds.
+  package static let segmentLengths: ClosedRange<Int64> = 1_000...600_000
 
   /// The length of a full segment, in milliseconds.
   private let segmentMs: Int64
@@ -90,21 +92,6 @@ package struct Timeline: Sendable {
     self.maxHoldMs = maxHoldMs
     self.segmentMs = film?.longestMs ?? segmentMs
     self.film = film
-  }
-
-  package init(of batch: Batch, _ options: EncodingOptions) {
-    self.init(
-      intervalMs: batch.intervalMs, maxHoldMs: batch.capture == .onChange ? nil : options.maxHoldMs,
-      segmentMs: options.segmentMs, film: options.film)
-  }
-
-  /// Maximum number of segments of a batch, whichever of its frames can be decoded.
-  package static func segmentBound(of batch: Batch, _ options: EncodingOptions) -> Int64 {
-    let ends = batch.frames.dropFirst().map(\.timeMs) + [batch.endMs]
-    let shown = zip(batch.frames, ends).map { frame, end in
-      batch.capture == .onChange ? end - frame.timeMs : min(end - frame.timeMs, options.maxHoldMs)
-    }
-    return shown.reduce(0) { $0 + $1 / options.longestSegmentMs + 1 }
   }
 
   /// Appends the next capture, which is later than the one before.

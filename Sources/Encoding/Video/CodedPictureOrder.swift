@@ -24,7 +24,7 @@ package struct CodedPictureOrder: Equatable {
   ///   - name: names the file in errors.
   ///   - step: called for each sample that is read.
   func planes(of file: any ByteSource, _ name: String, step: @escaping () -> Void = {}) throws -> [UInt8] {
-    let film = try SegmentPictures.film(of: file, name, isCropped: false, step: step)
+    let film = try VideoPictures.ofSegment(file, name, isCropped: false, step: step)
     guard let picture = try film.picture(at: start), picture.size == size, picture.format == AV_PIX_FMT_YUV420P else {
       throw BadSession(name, "no picture of its size at its instant")
     }

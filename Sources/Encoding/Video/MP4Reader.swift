@@ -165,18 +165,6 @@ import Synchronization
   }
 }
 
-/// libavformat, which reads MP4 files. Encoding does not need it.
-package enum FormatLibrary {
-  fileprivate static let library = unsafe DynamicLibrary("libavformat, which MP4 files are read with", cff_format()) {
-    unsafe cff_load_format(&$0)
-  }
-
-  /// Loads libavformat now, to report early that it is missing.
-  ///
-  /// - Throws: ``MissingLibrary``.
-  package static func load() throws { _ = try library.functions() }
-}
-
 /// The read position of libavformat in a source.
 private final class ByteReader {
   private let source: any ByteSource

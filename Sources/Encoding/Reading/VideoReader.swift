@@ -6,23 +6,6 @@ import Glibc
 import ISOMedia
 import JSON
 
-/// The pictures of a published segment that a sheet, a thumbnail or a single image shows.
-package struct SegmentPicturesOrder: Equatable {
-  /// The digest of the file: a decoder that has it open goes on where it is.
-  let digest: String
-  /// The size as captured, and as coded.
-  let size: PixelSize
-  let coded: PixelSize
-  /// The starts of the wanted frames, in order, in ticks from the segment's start.
-  let starts: [Int64]
-  /// Maximum size of a picture; smaller ones keep their size.
-  let box: PixelSize
-  /// Whether the pictures are RGB, for drawing; otherwise they keep the planes of the film, for JPEG.
-  let isRGB: Bool
-
-  var fitted: PixelSize { size.fitted(into: box) }
-}
-
 /// A reader of videos, for any thread. It throws ``BadSession``, ``FFmpegError`` and ``Cancelled``.
 package struct VideoReader: Sendable {
   /// nil to read trusted videos in this process.
@@ -112,8 +95,8 @@ package struct VideoReader: Sendable {
     try bytes.withFile { file in
       var parts: (pictures: [FrameBuffer], bytes: [UInt8]) = ([], [])
       guard let decoders else {
-        let film = try SegmentPictures.film(of: file, segment.file)
-        try SegmentPictures.decode(film, segment.file, order, converter) { parts.pictures.append($0) }
+        let film = try VideoPictures.ofSegment(file, segment.file)
+        try order.decode(film, segment.file, converter) { parts.pictures.append($0) }
         return parts.pictures
       }
       let wanted = FrameBuffer.packedBytes(order.fitted, isRGB: order.isRGB)

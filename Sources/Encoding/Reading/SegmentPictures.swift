@@ -53,12 +53,12 @@ package final class SegmentPictures {
       return
     }
     try bytes.withFile { file in
-      let film = try requiringSound(segment) { try Self.film(of: file, segment.file) }
+      let film = try requiringSound(segment) { try VideoPictures.ofSegment(file, segment.file) }
       for frames in batches {
         let order = try order(segment, Array(frames), box)
         var decoded: [FrameBuffer] = []
         try requiringSound(segment) {
-          try Self.decode(film, segment.file, order, converter) { decoded.append($0) }
+          try order.decode(film, segment.file, converter) { decoded.append($0) }
         }
         try decoded.forEach(body)
       }
@@ -82,40 +82,6 @@ package final class SegmentPictures {
       return try body()
     } catch let failure as FFmpegError where !failure.isOutOfMemory {
       throw BadSession(segment.file, "\(failure)")
-    }
-  }
-
-  /// Opens a segment's video.
-  ///
-  /// - Parameters:
-  ///   - name: names the file in errors.
-  ///   - isCropped: whether pictures lack the columns and rows that players crop.
-  ///   - step: called for each sample that is read.
-  static func film(
-    of file: any ByteSource, _ name: String, isCropped: Bool = true, step: @escaping () -> Void = {}
-  ) throws -> VideoPictures {
-    let reader = try MP4Reader(file)
-    guard reader.codec != nil else { throw BadSession(name, "no H.264 or AV1 track first") }
-    return try VideoPictures(reader, track: 0, limits: .published, isCropped: isCropped, step: step)
-  }
-
-  /// Decodes a segment's video and calls `each` with each wanted picture.
-  ///
-  /// - Parameters:
-  ///   - film: decoded up to the first wanted picture at most.
-  ///   - name: names the file in errors.
-  static func decode(
-    _ film: VideoPictures, _ name: String, _ order: SegmentPicturesOrder, _ converter: PictureConverter,
-    each: (FrameBuffer) throws -> Void
-  ) throws {
-    for (index, start) in order.starts.enumerated() {
-      guard let picture = try film.picture(at: start) else {
-        throw BadSession(name, "wanted picture \(index) has no sample at its instant")
-      }
-      guard (picture.width, picture.height) == (order.coded.width, order.coded.height) else {
-        throw BadSession(name, "a picture of another size than its manifest says")
-      }
-      try each(converter.fitted(picture, as: order.size, into: order.box, isRGB: order.isRGB))
     }
   }
 }

@@ -110,7 +110,7 @@ package struct TimelineAdvice {
       isOnChange ? end - capture.timeMs : min(end - capture.timeMs, choice.options.maxHoldMs)
     }.sorted()
     let seconds = (Self.picturesASegment * shown[shown.count / 2] + 999) / 1_000
-    longer.options.segmentMs = 1_000 * min(seconds, EncodingOptions.segmentLengths.upperBound / 1_000)
+    longer.options.segmentMs = 1_000 * min(seconds, Timeline.segmentLengths.upperBound / 1_000)
     guard longer.options.segmentMs > choice.options.segmentMs,
       let longerPlan = self.plan(longer.options, isOnChange), longerPlan.segments < plan?.segments ?? .max
     else { return plan.map { (choice, $0) } }

@@ -78,7 +78,7 @@ package struct PublishedSegment: Sendable, Equatable {
 
   /// The length of a full segment with its settings, in milliseconds.
   package var fullMs: Int64 {
-    let lengths = EncodingOptions.segmentLengths
+    let lengths = Timeline.segmentLengths
     let stated = encoder.object?["segmentMs"]?.integer ?? Timeline.defaultSegmentMs
     return min(max(stated, lengths.lowerBound), lengths.upperBound)
   }
