@@ -44,14 +44,14 @@ struct CompanionNames {
 
   init(of drafts: [BatchDraft]) {
     for draft in drafts {
-      for frame in draft.frames { stems.formUnion(frame.paths.lazy.map { NamedTimesFormat.parts(of: $0).stem }) }
+      for frame in draft.frames { stems.formUnion(frame.paths.lazy.map { PictureNames.parts(of: $0).stem }) }
     }
   }
 
   /// Whether a file is another form of a frame: of the same name in another folder, or with another suffix; or in a folder that is
   /// called like the frame.
   func include(_ path: String) -> Bool {
-    path.split(separator: "/").contains { stems.contains(NamedTimesFormat.parts(of: String($0)).stem) }
+    path.split(separator: "/").contains { stems.contains(PictureNames.parts(of: String($0)).stem) }
   }
 
   /// Returns the pictures that are no companions.
@@ -66,6 +66,6 @@ struct CompanionNames {
 extension Frame {
   /// Whether another file of its instant is another form of it, by its name.
   package func isNamed(like other: Frame) -> Bool {
-    NamedTimesFormat.parts(of: fullName).stem == NamedTimesFormat.parts(of: other.fullName).stem
+    PictureNames.parts(of: fullName).stem == PictureNames.parts(of: other.fullName).stem
   }
 }

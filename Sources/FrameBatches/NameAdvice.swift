@@ -104,7 +104,7 @@ package struct NameAdvice {
 
   /// Whether a name says AM or PM behind a digit, or in East Asian letters.
   static func isHalfDay(_ path: String) -> Bool {
-    let stem = NamedTimesFormat.parts(of: path).stem.lowercased()
+    let stem = PictureNames.parts(of: path).stem.lowercased()
     if ["午前", "午後", "上午", "下午", "오전", "오후"].contains(where: stem.contains) { return true }
     let letters = Array(stem.filter { $0 != "." })
     return letters.indices.contains { index in
@@ -144,6 +144,6 @@ package struct NameAdvice {
   }
 
   private func reads(_ pattern: NamePattern, _ path: String) -> Bool {
-    !(pattern.hasHours && Self.isHalfDay(path)) && pattern.match(NamedTimesFormat.stem(of: path)) != nil
+    !(pattern.hasHours && Self.isHalfDay(path)) && pattern.match(PictureNames.stem(of: path)) != nil
   }
 }

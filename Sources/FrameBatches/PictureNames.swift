@@ -12,13 +12,29 @@ package enum PictureNames {
   ]
 
   /// Whether a file is a picture by its suffix.
-  package static func isPicture(_ path: String) -> Bool { pictures.contains(NamedTimesFormat.parts(of: path).suffix) }
+  package static func isPicture(_ path: String) -> Bool { pictures.contains(parts(of: path).suffix) }
 
   /// Whether a file can be a picture by its suffix: its content decides.
-  static func canBePicture(_ path: String) -> Bool { !others.contains(NamedTimesFormat.parts(of: path).suffix) }
+  static func canBePicture(_ path: String) -> Bool { !others.contains(parts(of: path).suffix) }
 
   /// Whether a form that reads `count` of the names reads at least half of those that are pictures.
   static func areMostly(_ count: Int, of names: [String]) -> Bool {
     count > 0 && (count == names.count || 2 * count >= names.count(where: isPicture))
+  }
+
+  /// Returns a path without the suffix of its file.
+  static func stem(of path: String) -> Substring {
+    let suffix = parts(of: path).suffix
+    return suffix.isEmpty ? path[...] : path.dropLast(suffix.count + 1)
+  }
+
+  /// Returns a file's name without its suffix, and the suffix in lower case. Digits behind a point are no suffix.
+  static func parts(of path: String) -> (stem: Substring, suffix: String) {
+    let name = lastComponent(of: path)
+    guard let point = name.lastIndex(of: "."), case let suffix = name[point...].dropFirst(),
+      (1...5).contains(suffix.utf8.count), suffix.first?.isLetter == true,
+      suffix.allSatisfy({ $0.isLetter || $0.isNumber })
+    else { return (name[...], "") }
+    return (name[..<point], suffix.lowercased())
   }
 }

@@ -46,7 +46,7 @@ struct NameSeries: Sendable {
       run == place || names.allSatisfy { $0.runs[run] == first.runs[run] } ? nil : "*"
     }
     let suffixes = Set(
-      names.map { lastComponent(of: $0.path).dropFirst(NamedTimesFormat.parts(of: $0.path).stem.count) })
+      names.map { lastComponent(of: $0.path).dropFirst(PictureNames.parts(of: $0.path).stem.count) })
     glob = first.glob(fields) + (suffixes.count == 1 ? suffixes.first.map(String.init) ?? "" : ".*")
   }
 }

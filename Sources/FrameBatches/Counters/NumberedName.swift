@@ -12,8 +12,8 @@ struct NumberedName {
 
   init(_ path: String) {
     self.path = path
-    key = NamedTimesFormat.stem(of: path)
-    let stem = NamedTimesFormat.parts(of: path).stem
+    key = PictureNames.stem(of: path)
+    let stem = PictureNames.parts(of: path).stem
     let bytes = stem.utf8
     var (form, runs) = ([UInt8](), [Substring]())
     var index = bytes.startIndex
@@ -50,7 +50,7 @@ struct NumberedName {
   }
 
   private func text(_ fields: [String?], _ literal: (Substring) -> String) -> String {
-    let stem = NamedTimesFormat.parts(of: path).stem
+    let stem = PictureNames.parts(of: path).stem
     var (text, start) = ("", stem.startIndex)
     for (run, field) in zip(runs, fields) {
       text += literal(stem[start..<run.startIndex]) + (field ?? String(run))

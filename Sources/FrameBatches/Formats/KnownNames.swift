@@ -35,9 +35,9 @@ extension NamedTimesFormat {
 
     /// - Parameter batch: the name of the batch, which may be the folder that tells the day.
     func match(_ path: String, in batch: String) -> (pattern: NamePattern, match: NamePattern.Match)? {
-      if let wanted = suffix, wanted != NamedTimesFormat.parts(of: path).suffix { return nil }
+      if let wanted = suffix, wanted != PictureNames.parts(of: path).suffix { return nil }
       if isInDayFolder, !NamedTimesFormat.isInDayFolder(path) { return nil }
-      let stem = "\(batch)/\(NamedTimesFormat.stem(of: path))"
+      let stem = "\(batch)/\(PictureNames.stem(of: path))"
       for pattern in patterns {
         guard let match = pattern.match(stem), !needsFraction || match.hasFraction else { continue }
         // Read by a 24-hour clock, an afternoon would be twelve hours off.

@@ -55,7 +55,7 @@ package enum ListedTimesFormat: BatchFormat {
   /// times of half of them at least.
   static func advice(on contents: any BatchContents) -> (list: String, advice: String)? {
     let pictures = contents.names.count(where: PictureNames.isPicture)
-    let candidates = contents.topNames.filter { suffixes.contains(NamedTimesFormat.parts(of: $0).suffix) }
+    let candidates = contents.topNames.filter { suffixes.contains(PictureNames.parts(of: $0).suffix) }
     for name in candidates.prefix(mostLists) {
       guard case .bytes(let bytes)? = try? contents.contents(of: name, limit: mostBytes),
         let list = try? TimeList(bytes, at: .batch(name), zone: .utc)

@@ -128,22 +128,6 @@ package enum NamedTimesFormat: BatchFormat {
     return "use " + (isLoose ? "--times mtime, or " : "") + fixed
   }
 
-  /// Returns a path without the suffix of its file.
-  static func stem(of path: String) -> Substring {
-    let suffix = parts(of: path).suffix
-    return suffix.isEmpty ? path[...] : path.dropLast(suffix.count + 1)
-  }
-
-  /// Returns a file's name without its suffix, and the suffix in lower case. Digits behind a point are no suffix.
-  static func parts(of path: String) -> (stem: Substring, suffix: String) {
-    let name = lastComponent(of: path)
-    guard let point = name.lastIndex(of: "."), case let suffix = name[point...].dropFirst(),
-      (1...5).contains(suffix.utf8.count), suffix.first?.isLetter == true,
-      suffix.allSatisfy({ $0.isLetter || $0.isNumber })
-    else { return (name[...], "") }
-    return (name[..<point], suffix.lowercased())
-  }
-
   /// Whether a file lies in a folder `YYYY-MM-DD`.
   static func isInDayFolder(_ path: String) -> Bool {
     let folders = path.split(separator: "/").dropLast()

@@ -73,7 +73,7 @@ package enum NumberedFormat: BatchFormat {
     var sessions: [String?: [(path: String, match: NamePattern.Match)]] = [:]
     var refused: [RefusedFrame] = []
     for path in pictures {
-      if let match = pattern.match(source.name + "/" + NamedTimesFormat.stem(of: path)) {
+      if let match = pattern.match(source.name + "/" + PictureNames.stem(of: path)) {
         sessions[match.group, default: []].append((path, match))
       } else {
         refused.append(

@@ -54,11 +54,11 @@ package enum SequenceFormat: BatchFormat {
   private static func onlyPicture(of names: [String]) -> String? {
     guard names.count <= maximumNames else { return nil }
     var only: String?
-    for name in names where PictureNames.isPicture(name) || NamedTimesFormat.parts(of: name).suffix == "apng" {
+    for name in names where PictureNames.isPicture(name) || PictureNames.parts(of: name).suffix == "apng" {
       guard only == nil else { return nil }
       only = name
     }
-    return only.flatMap { stillSuffixes.contains(NamedTimesFormat.parts(of: $0).suffix) ? nil : $0 }
+    return only.flatMap { stillSuffixes.contains(PictureNames.parts(of: $0).suffix) ? nil : $0 }
   }
 
   /// Returns the file's bytes; nil for one that is missing.

@@ -39,7 +39,7 @@ struct InterleavedSources {
     let pictures = names.filter(PictureNames.canBePicture)
     var groups: [String: [NumberedName]] = [:]
     for path in pictures {
-      let stem = source.name + "/" + NamedTimesFormat.stem(of: path)
+      let stem = source.name + "/" + PictureNames.stem(of: path)
       guard let match = patterns.lazy.compactMap({ $0.match(stem) }).first else { continue }
       groups[match.text ?? "", default: []].append(NumberedName(path))
     }
@@ -53,7 +53,7 @@ struct InterleavedSources {
   /// Returns the pattern with a session for each source; nil if none reads all names so.
   private func session(for patterns: [NamePattern], _ pictures: [String], _ source: BatchSource) -> NamePattern? {
     patterns.flatMap { $0.grouped(by: texts) }.first { grouped in
-      let read = pictures.map { grouped.match(source.name + "/" + NamedTimesFormat.stem(of: $0)) }
+      let read = pictures.map { grouped.match(source.name + "/" + PictureNames.stem(of: $0)) }
       let groups = Set(read.compactMap { $0?.group })
       return read.allSatisfy { $0 != nil } && groups.count == texts.count && groups.allSatisfy { SessionID($0) != nil }
     }

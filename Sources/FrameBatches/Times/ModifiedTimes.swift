@@ -39,7 +39,7 @@ package enum ModifiedTimes {
   }
 
   private static func isSamePicture(_ one: String, _ other: String) -> Bool {
-    one != other && NamedTimesFormat.stem(of: one) == NamedTimesFormat.stem(of: other)
+    one != other && PictureNames.stem(of: one) == PictureNames.stem(of: other)
   }
 
   /// Whether a name comes before another one. Numbers in names are compared as numbers.

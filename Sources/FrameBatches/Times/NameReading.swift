@@ -16,7 +16,7 @@ struct NameReading {
     // Strays have times of their own.
     var (times, digits) = ([NamedTime](), [ArraySlice<UInt8>]())
     for name in names where !(pattern.hasHours && NameAdvice.isHalfDay(name)) {
-      let stem = NamedTimesFormat.stem(of: name)
+      let stem = PictureNames.stem(of: name)
       guard let match = pattern.match(stem), let time = NamedTime(match, zone: ZoneRules(offset: "UTC")) else {
         continue
       }

@@ -26,7 +26,7 @@ struct PatternGuess {
   /// - Parameter name: a file's name, with its folders.
   /// - Returns: nil for a name without a date and a time of day, and without a unix time.
   init?(of name: String, limits: Limits) {
-    let stem = NamedTimesFormat.parts(of: name).stem
+    let stem = PictureNames.parts(of: name).stem
     let isHalfDay = NameAdvice.isHalfDay(name)
     let runs: [Substring] = stem.split { !("0"..."9").contains($0) }
     for index in runs.indices {
@@ -50,7 +50,7 @@ struct PatternGuess {
       self.init(stem, [run], ["%s"])
       return
     }
-    guard !isHalfDay, let guess = Self.inFolders(NamedTimesFormat.stem(of: name)) else { return nil }
+    guard !isHalfDay, let guess = Self.inFolders(PictureNames.stem(of: name)) else { return nil }
     self = guess
   }
 
