@@ -12,6 +12,8 @@ public struct BadBatch: Error, Equatable, CustomStringConvertible {
   /// The names of the decisions with which an operator lets a worker publish the batch as it is; none if nothing of it can be shown.
   package var marks: [String] = []
 
+  /// The remedy for what no format recognises.
+  static let adviceOnForms = "send frames named <unix ms>.jpg or .png, frames and a batch.json, or a recorder's batch"
   /// The cause for a file without read permission.
   package static let denied = "permission denied"
   static let leased = "in use: another process holds a lease on it"

@@ -98,3 +98,8 @@ public struct Limits: Sendable {
     return limits
   }
 }
+
+extension Limits {
+  /// The sessions of a batch at most: each costs a decoder process, an encoder and files of its own.
+  static let maximumSessions = 1_000
+}

@@ -38,7 +38,7 @@ import Testing
   private func read(_ folder: Folder, _ options: InputOptions) throws -> BatchSessions {
     let source = BatchSource(
       name: "batch", contents: Names(names: folder.offsets.keys.sorted()), session: "s", options: options)
-    for format in BatchSessions.formats {
+    for format in FormatList.all {
       if let found = try BatchSessions(source, as: format, name: "batch", limits: Limits()) { return found }
     }
     throw UnknownBatch.explain(source, name: "batch", limits: Limits())

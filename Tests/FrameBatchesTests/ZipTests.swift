@@ -81,7 +81,7 @@ import Testing
   }
 
   @Test func archiveWithoutEntriesIsRefused() throws {
-    #expect(throws: BadBatch("read", "s.zip", "nothing in it", advice: UnknownBatch.advice)) {
+    #expect(throws: BadBatch("read", "s.zip", "nothing in it", advice: BadBatch.adviceOnForms)) {
       try read(ZipArchive([]))
     }
   }

@@ -36,21 +36,3 @@ struct CounterFault: Error {
 
   private static func example(_ form: FormColumns) -> String { lastComponent(of: form.rows[0].path).shortened(to: 80) }
 }
-
-extension CounterFault {
-  /// Returns the ways out for a batch.
-  func advice(for pictures: [String], _ source: BatchSource, _ limits: Limits) -> String {
-    if !series.isEmpty {
-      return "give the pictures of one source, and not the folder: "
-        + series.map { "\(source.folderWord)/\($0.glob)" }.joined(separator: ", or ")
-    }
-    let advice = NameAdvice(for: source, limits: limits)
-    let order = patterns + (advice.timeForAll.map { [$0] } ?? [])
-    guard order.isEmpty else {
-      return "say what orders them: " + order.map { "--name-time \($0.shellQuoted)" }.joined(separator: ", or ")
-    }
-    return advice.hasModificationTimes
-      ? "if the files have the times of their captures, give --times mtime, and leave out --start and --fps; else \(NameAdvice.renaming)"
-      : NameAdvice.renaming
-  }
-}

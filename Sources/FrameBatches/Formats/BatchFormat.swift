@@ -82,7 +82,7 @@ package struct BatchSource {
 }
 
 /// A format: the file names and records with which one kind of recorder writes a batch. To add a format, add a file beside this
-/// one and an entry in ``BatchSessions/formats``. The order of that list matters.
+/// one and an entry in ``FormatList``. The order of that list matters.
 package protocol BatchFormat {
   /// The format's name in messages.
   static var name: String { get }
@@ -96,4 +96,24 @@ package protocol BatchFormat {
   /// - Returns: nil when the container has another format. Then ``BatchSessions`` asks the next format.
   /// - Throws: ``BadBatch`` when it is this format, but broken as a whole.
   static func read(_ source: BatchSource, limits: Limits) throws -> [BatchDraft]?
+}
+
+extension BatchDraft {
+  /// Moves all instants.
+  mutating func move(byMs offsetMs: Int64) {
+    guard offsetMs != 0 else { return }
+    // An instant that cannot be moved is far beyond the limits, and stays so.
+    func moved(_ timeMs: Int64) -> Int64 {
+      let (sum, isTooLarge) = timeMs.addingReportingOverflow(offsetMs)
+      return isTooLarge ? timeMs : sum
+    }
+    frames = frames.map {
+      Frame(source: $0.source, paths: $0.paths, timeMs: moved($0.timeMs), look: $0.look, note: $0.note)
+    }
+    endMs = endMs.map(moved)
+    pointers.move(moved)
+    pages = pages.map { $0.at(moved($0.timeMs)) }
+    blindMs = blindMs.map(moved)
+    clockOffsetMs = moved(clockOffsetMs)
+  }
 }

@@ -146,8 +146,8 @@ struct RRWebReader {
   }
 
   func requireFewSessions(_ count: Int) throws {
-    guard count <= BatchSessions.maximumSessions else {
-      throw BadBatch("read", name, "more than \(BatchSessions.maximumSessions) sessions", advice: "split the batch")
+    guard count <= Limits.maximumSessions else {
+      throw BadBatch("read", name, "more than \(Limits.maximumSessions) sessions", advice: "split the batch")
     }
   }
 

@@ -75,7 +75,7 @@ package enum SequenceFormat: BatchFormat {
     of sequence: ImageSequence, in source: BatchSource, _ limits: Limits
   ) throws -> (startMs: Int64, BatchDraft) {
     if case .durations(let startMs)? = source.options.times { return (startMs, BatchDraft()) }
-    for format in BatchSessions.formats where format != NativeFormat.self && format != SequenceFormat.self {
+    for format in FormatList.all where format != NativeFormat.self && format != SequenceFormat.self {
       guard let drafts = try format.read(source, limits: limits) else { continue }
       guard drafts.count == 1, let frame = drafts[0].frames.first, drafts[0].frames.count == 1 else { break }
       return (frame.timeMs, drafts[0])

@@ -47,23 +47,3 @@ package struct DeliveredName: Sendable, Equatable {
     return "~\(producer ?? "")~\(clockOffsetMs == 0 ? "" : "\(clockOffsetMs)")~\(name)"
   }
 }
-
-extension BatchDraft {
-  /// Moves all instants.
-  mutating func move(byMs offsetMs: Int64) {
-    guard offsetMs != 0 else { return }
-    // An instant that cannot be moved is far beyond the limits, and stays so.
-    func moved(_ timeMs: Int64) -> Int64 {
-      let (sum, isTooLarge) = timeMs.addingReportingOverflow(offsetMs)
-      return isTooLarge ? timeMs : sum
-    }
-    frames = frames.map {
-      Frame(source: $0.source, paths: $0.paths, timeMs: moved($0.timeMs), look: $0.look, note: $0.note)
-    }
-    endMs = endMs.map(moved)
-    pointers.move(moved)
-    pages = pages.map { $0.at(moved($0.timeMs)) }
-    blindMs = blindMs.map(moved)
-    clockOffsetMs = moved(clockOffsetMs)
-  }
-}

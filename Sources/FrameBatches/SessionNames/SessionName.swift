@@ -53,29 +53,6 @@ package struct SessionName: Sendable, Equatable {
   }
 }
 
-extension InputOptions {
-  /// Returns the session that the name of a batch says; nil if it says none that can be used.
-  ///
-  /// - Parameter name: the name that the producer gave the batch, perhaps with folders before it. ``session`` is not looked at.
-  package func session(ofBatchNamed name: String) -> SessionID? {
-    SessionID(SessionName(of: OpenedBatch.stem(of: name), sessionFrom).text)
-  }
-
-  /// Returns the session that the name of a folder says by the pattern of the options.
-  ///
-  /// - Returns: nothing without a pattern, and a warning for a name that does not fit.
-  /// - Throws: ``BadBatch`` for a name that fits, and whose session cannot be used.
-  package func session(ofFolder path: String) throws(BadBatch) -> (id: SessionID?, warning: String?) {
-    guard let sessionFrom else { return (nil, nil) }
-    let name = SessionName(of: sessionFrom.place(of: path), sessionFrom)
-    guard let reading = name.reading, reading.fits else { return (nil, name.reading?.mismatch) }
-    guard let id = SessionID(name.text) else {
-      throw BadBatch("read", path, reading.fault(name.text), advice: SessionID.rule)
-    }
-    return (id, nil)
-  }
-}
-
 extension SessionPattern {
   /// Returns a path that has the folders of the pattern, by the file system if the path itself has not.
   func place(of path: String) -> String {

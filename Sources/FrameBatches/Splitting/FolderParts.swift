@@ -1,12 +1,6 @@
 // A folder of loose pictures as several batches. Together they make the same film as one batch would: each part ends with the first
 // capture of the next.
 
-/// A folder of loose pictures, of which a batch is a part, or all. It may have grown since some of its pictures were published.
-package struct GrowingFolder: Sendable, Equatable {
-  /// The time of all its pictures, in unix milliseconds.
-  package let shownMs: Range<Int64>
-}
-
 extension Batch {
   /// Returns when the last picture leaves the screen.
   ///

@@ -147,3 +147,21 @@ package struct NameAdvice {
     !(pattern.hasHours && Self.isHalfDay(path)) && pattern.match(PictureNames.stem(of: path)) != nil
   }
 }
+
+extension CounterFault {
+  /// Returns the ways out for a batch.
+  func advice(for pictures: [String], _ source: BatchSource, _ limits: Limits) -> String {
+    if !series.isEmpty {
+      return "give the pictures of one source, and not the folder: "
+        + series.map { "\(source.folderWord)/\($0.glob)" }.joined(separator: ", or ")
+    }
+    let advice = NameAdvice(for: source, limits: limits)
+    let order = patterns + (advice.timeForAll.map { [$0] } ?? [])
+    guard order.isEmpty else {
+      return "say what orders them: " + order.map { "--name-time \($0.shellQuoted)" }.joined(separator: ", or ")
+    }
+    return advice.hasModificationTimes
+      ? "if the files have the times of their captures, give --times mtime, and leave out --start and --fps; else \(NameAdvice.renaming)"
+      : NameAdvice.renaming
+  }
+}

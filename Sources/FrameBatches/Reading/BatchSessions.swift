@@ -12,35 +12,6 @@ package struct BatchSessions: Sendable {
   /// The sessions of the batch that cannot be published.
   package let refused: [RefusedSession]
 
-  /// The formats, in the order in which they are asked. The first one that recognises the batch reads it, so the order matters.
-  ///
-  /// `batch.json` comes first, because it overrides all names. The formats that only the user selects come next. The formats of
-  /// recorders follow, because each has a distinctive file or naming. The formats that look at names alone are last: they would
-  /// also take batches of the formats before them, without the facts in the side files.
-  static var formats: [any BatchFormat.Type] {
-    [
-      NativeFormat.self,
-      SequenceFormat.self,
-      NumberedFormat.self,
-      ModifiedTimesFormat.self,
-      ExifTimesFormat.self,
-      ListedTimesFormat.self,
-      DescribedNamesFormat.self,
-      SentryCocoaFormat.self,
-      SentryAndroidFormat.self,
-      OpenReplayFramesFormat.self,
-      RejourneyFramesFormat.self,
-      RecorderTarFormat.self,
-      RejourneySpillFormat.self,
-      RRWebFormat.self,
-      ScreencastFormat.self,
-      PictureLinesFormat.self,
-      PlaywrightFormat.self,
-      NamedTimesFormat.self,
-      PlainFormat.self,
-    ]
-  }
-
   init(name: String, readers: [BatchReader], refused: [RefusedSession]) {
     (self.name, self.readers, self.refused) = (name, readers, refused)
   }
@@ -51,9 +22,6 @@ package struct BatchSessions: Sendable {
       readers[index].batch.traceParent = step
     }
   }
-
-  /// Each session costs a decoder process, an encoder and files of its own.
-  static let maximumSessions = 1_000
 
   /// Reads a batch: a directory, an archive, or a text.
   ///
@@ -110,7 +78,7 @@ package struct BatchSessions: Sendable {
 
   /// Reads a container as the first format that recognises it; nil if none does.
   init?(_ opened: OpenedBatch, limits: Limits) throws {
-    for format in Self.formats {
+    for format in FormatList.all {
       guard let sessions = try BatchSessions(opened.source, as: format, name: opened.name, limits: limits) else {
         continue
       }
@@ -126,8 +94,8 @@ package struct BatchSessions: Sendable {
   package init?(_ source: BatchSource, as format: any BatchFormat.Type, name: String, limits: Limits) throws {
     guard var drafts = try format.read(source, limits: limits), !drafts.isEmpty else { return nil }
     for index in drafts.indices { drafts[index].move(byMs: source.options.clockOffsetMs) }
-    guard drafts.count <= Self.maximumSessions else {
-      throw BadBatch("read", name, "more than \(Self.maximumSessions) sessions", advice: "split the batch")
+    guard drafts.count <= Limits.maximumSessions else {
+      throw BadBatch("read", name, "more than \(Limits.maximumSessions) sessions", advice: "split the batch")
     }
     let others = Self.namesInFolders(of: source.contents, notIn: drafts)
     drafts[0].refused =

@@ -162,3 +162,9 @@ package struct Batch: Sendable {
     self.traceParent = traceParent
   }
 }
+
+/// A folder of loose pictures, of which a batch is a part, or all. It may have grown since some of its pictures were published.
+package struct GrowingFolder: Sendable, Equatable {
+  /// The time of all its pictures, in unix milliseconds.
+  package let shownMs: Range<Int64>
+}

@@ -3,7 +3,8 @@
 import FileSystem
 
 enum UnknownBatch {
-  static let advice = "send frames named <unix ms>.jpg or .png, frames and a batch.json, or a recorder's batch"
+  private static let advice = BadBatch.adviceOnForms
+
   /// Returns the cause and the advice for a batch that no format recognises.
   ///
   /// - Parameter name: the batch's name in messages.
