@@ -297,3 +297,98 @@ extension SessionPlayback.Entry {
     text.append(UInt8(ascii: "}"))
   }
 }
+
+// MARK: - Pictures
+
+extension SessionPlayback {
+  /// A picture on screen: its capture, in unix milliseconds; when it is on screen, in unix milliseconds; and the picture in its
+  /// captured size, a JPEG or a PNG. A picture that the next segment continues is on screen for longer.
+  public typealias Frame = (captureMs: Int64, shownMs: Range<Int64>, image: [UInt8])
+
+  /// Returns the picture on screen at an instant, for any thread. One segment is read, and decoded up to the picture; the decoder
+  /// stays open for pictures behind it.
+  ///
+  /// - Parameters:
+  ///   - unixMs: the instant, in unix milliseconds.
+  ///   - isLossless: true for a PNG with the colours of the film, false for a JPEG.
+  /// - Returns: nil in a gap, before the session's start, and from its end on.
+  /// - Throws: `BadSession` if the segment is missing or damaged, `DiskError`.
+  public func frame(at unixMs: Int64, isLossless: Bool = false) throws -> Frame? {
+    let shown: ShownFrame
+    do {
+      shown = try ShownFrame(at: unixMs, in: session, startsMs: startsMs, segment: segment)
+    } catch is NothingOnScreen {
+      return nil
+    }
+    let image = try directory.image(of: shown, as: isLossless ? .png : .jpeg)
+    return (shown.frame.timeMs, shown.shownMs, image)
+  }
+
+  /// Returns a segment from memory, or the reason why its manifest could not be read.
+  private func segment(_ index: Int) throws -> PublishedSegment {
+    let startMs = startsMs[index]
+    // The segments are fewer than the starts if a manifest cannot be read.
+    if let known = segments[...min(index, segments.count - 1)].last(where: { $0.startMs <= startMs }),
+      known.startMs == startMs
+    {
+      return known
+    }
+    do {
+      return try directory.soundManifest(startMs).segment
+    } catch let damage as DamagedOutput {
+      throw BadSession(SegmentName.manifest(startMs), damage.cause)
+    }
+  }
+}
+
+// MARK: - Films
+
+extension SessionPlayback {
+  /// Returns the map of the session's film, or of that of a part, with its gaps held.
+  ///
+  /// - Parameter progress: called for each manifest; an error that it throws ends the work.
+  /// - Throws: ``BadClip`` if it shows nothing; `BadSession` if the session has changed since; `DiskError`.
+  package func map(of clip: Clip, progress: () throws -> Void = {}) throws -> NamedMap {
+    try plan(of: clip, as: .mp4, progress: progress).namedMap(of: session.description)
+  }
+
+  private func plan(of clip: Clip, as form: FilmForm, progress: () throws -> Void) throws -> StitchPlan {
+    let part = try directory.segments(of: clip, progress: progress)
+    let known = segments.firstIndex { $0.startMs == part.segments[0].startMs } ?? 0
+    guard part.segments == Array(segments[known...].prefix(part.segments.count)), try range(of: clip) == part.range
+    else {
+      throw BadSession(session.description, "changed meanwhile", advice: "reload the page")
+    }
+    let haveEqualKeys = directory.keyComparison
+    return try StitchPlan(
+      part, of: clip, gaps: .hold, as: form, in: session,
+      haveEqualKeys: { one, other in
+        try progress()
+        return try haveEqualKeys(one, other)
+      })
+  }
+
+  /// Writes the session, or a part of it, as one film with its gaps held, to a file without a name.
+  ///
+  /// - Parameters:
+  ///   - animation: the format and the maximum of the longer side in pixels; nil for an MP4.
+  ///   - scratch: a directory with room for it.
+  ///   - progress: called for each manifest, and for each segment or picture; an error that it throws ends the work.
+  /// - Throws: ``BadClip`` if it shows nothing; ``AnimationRefusal``, ``MissingEncoder``; `BadSession` if a segment is missing or
+  ///   damaged, or the session has changed since; `DiskError`.
+  package func film(
+    of clip: Clip = .whole, as animation: (format: AnimationFormat, maxSide: Int)? = nil, in scratch: String,
+    progress: () throws -> Void = {}
+  ) throws -> OpenFile {
+    let form = animation.map { FilmForm.animation($0.format, maxSide: $0.maxSide) } ?? .mp4
+    let plan = try plan(of: clip, as: form, progress: progress)
+    let file = try OutputFile(unnamedIn: scratch)
+    if let (format, maxSide) = animation {
+      _ = try Stitching.write(plan, of: directory, as: format, maxSide: maxSide, to: file) { _, _ in try progress() }
+    } else {
+      _ = try Stitching.write(plan, of: directory, to: file) { _, _ in try progress() }
+    }
+    guard let film = try file.forReading() else { throw DiskError("read", scratch, code: EINVAL) }
+    return film
+  }
+}
