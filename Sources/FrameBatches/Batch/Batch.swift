@@ -17,6 +17,12 @@ package struct Frame: Sendable, Equatable {
   /// The regions to hide.
   package var masks: Masks { look.masks }
 
+  /// The producer's name of the frame; for a file in a folder, its path in the batch.
+  package var fullName: String {
+    guard paths.count == 1, paths[0].hasSuffix("/" + source) else { return source }
+    return paths[0]
+  }
+
   package init(source: String, paths: [String], timeMs: Int64, look: FrameComposition, note: String? = nil) {
     self.source = source
     self.paths = paths

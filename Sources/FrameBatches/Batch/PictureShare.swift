@@ -19,3 +19,8 @@ package struct PictureShare: Sendable, Equatable {
     return [whole, own]
   }
 }
+
+extension Collection {
+  /// Whether the elements are so many of a batch's that a warning has to count them: a tenth, or 20.
+  func isMany(of total: Int) -> Bool { count >= 2 && (10 * count >= total || count >= 20) }
+}

@@ -235,22 +235,11 @@ struct FrameOrder {
   }
 }
 
-extension Collection {
-  /// Whether the elements are so many of a batch's that a warning has to count them: a tenth, or 20.
-  func isMany(of total: Int) -> Bool { count >= 2 && (10 * count >= total || count >= 20) }
-}
-
 extension Frame {
   /// Returns the frame with its whole picture hidden.
   fileprivate func hidden(because reason: String) -> Frame {
     let look = FrameComposition(content: look.content, masks: .everything(because: reason))
     return Frame(source: source, paths: paths, timeMs: timeMs, look: look, note: note)
-  }
-
-  /// The producer's name of the frame; for a file in a folder, its path in the batch.
-  package var fullName: String {
-    guard paths.count == 1, paths[0].hasSuffix("/" + source) else { return source }
-    return paths[0]
   }
 
   /// The number of folders around the frame's file; 0 for a record.

@@ -58,6 +58,11 @@ extension PublishedSegment {
     }
   }
 
+  /// Whether it is the part of a batch behind another one. Then the changed blocks of its first picture count from that one.
+  func isNextPart(after other: PublishedSegment) -> Bool {
+    batchDigest == other.batchDigest && part == other.part + 1
+  }
+
   /// Whether two overlapping segments are the end of one batch and the beginning of the next, less than half an
   /// interval apart, so that cutting the earlier one's last picture short closes the seam. Where the end of the one is open, the next
   /// may begin anywhere in its last picture's hold.

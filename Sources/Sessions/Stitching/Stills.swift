@@ -159,10 +159,6 @@ extension StitchPlan.Part {
 }
 
 extension PublishedSegment {
-  /// Whether it is the part of a batch behind another one. Then the changed blocks of its first picture count from that one.
-  func isNextPart(after other: PublishedSegment) -> Bool {
-    batchDigest == other.batchDigest && part == other.part + 1
-  }
 
   /// Whether it shows one picture.
   var isStill: Bool { frames.dropFirst().allSatisfy { !$0.isCaptured || $0.changedBlocks == 0 } }
