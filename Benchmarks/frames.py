@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""Measures the cost of one picture of a day-long session: `encoder-worker frame`, and `frame.jpg` of `serve`.
+"""Measures the cost of one picture of a day-long session: `pictures --at`, and `frame.jpg` of `serve`.
 
     /usr/bin/python3 Benchmarks/frames.py .build/release/encoder-worker [--frames DIR] [--instants 100]
 
@@ -76,7 +76,7 @@ def by_process(binary, day, instants, target):
     spent = []
     for instant in instants:
         before = resource.getrusage(resource.RUSAGE_CHILDREN)
-        subprocess.run([binary, "frame", day, "--at", str(instant), "--to", target], check=True,
+        subprocess.run([binary, "pictures", day, "--at", str(instant), "--to", target], check=True,
                        stdout=subprocess.DEVNULL)
         after = resource.getrusage(resource.RUSAGE_CHILDREN)
         spent.append(1_000 * (after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime))
@@ -135,8 +135,8 @@ def main():
         steps = [START + number * 1_000 for number in range(arguments.instants)]
         print(f"| CPU ms of a picture, {arguments.instants} of a session of {SEGMENTS} segments | median | worst |\n|---|--:|--:|")
         for name, spent in [
-                ("`frame --to FILE.jpg`, random instants", by_process(arguments.binary, day, instants, place / "a.jpg")),
-                ("`frame --to FILE.png`", by_process(arguments.binary, day, instants, place / "a.png")),
+                ("`pictures --at T --to FILE.jpg`, random instants", by_process(arguments.binary, day, instants, place / "a.jpg")),
+                ("`pictures --at T --to FILE.png`", by_process(arguments.binary, day, instants, place / "a.png")),
                 ("`serve`, `frame.jpg`, random instants", by_request(arguments.binary, place / "output", instants, "jpg")),
                 ("`serve`, `frame.jpg`, one capture after another", by_request(arguments.binary, place / "output", steps, "jpg")),
                 ("`serve`, `frame.png`, random instants", by_request(arguments.binary, place / "output", instants, "png"))]:

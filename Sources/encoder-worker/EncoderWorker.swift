@@ -16,7 +16,7 @@ struct EncoderWorker: ParsableCommand {
         encoder-worker encode DIR -o OUTPUT         encode a directory of frames
         encoder-worker serve OUTPUT                 show the sessions in a browser
         encoder-worker stitch SESSION --to FILE     make one film of a session
-        encoder-worker frame SESSION --at T --to F  write the picture at an instant
+        encoder-worker pictures S --at T --to FILE  write the picture at an instant
         encoder-worker verify OUTPUT                check all sessions
         encoder-worker inspect BATCH                show a batch, encode nothing
         encoder-worker enqueue --spool DIR *.jpg    put frames into a spool
@@ -35,9 +35,7 @@ struct EncoderWorker: ParsableCommand {
     version: "encoder-worker \(version)",
     subcommands: [
       RunCommand.self, FilmCommand.self, EncodeCommand.self, EnqueueCommand.self, CollectCommand.self,
-      StitchCommand.self,
-      FrameCommand.self, PicturesCommand.self, TextCommand.self, SheetCommand.self, VerifyCommand.self,
-      ReencodeCommand.self,
+      StitchCommand.self, PicturesCommand.self, TextCommand.self, VerifyCommand.self, ReencodeCommand.self,
       ImportCommand.self,
       InspectCommand.self, StatusCommand.self, QuarantineCommand.self, NotifyCommand.self, PruneCommand.self,
       EndCommand.self, DeleteCommand.self, ServeCommand.self, ReconcileCommand.self, PlaylistCommand.self,
@@ -50,6 +48,10 @@ struct EncoderWorker: ParsableCommand {
     clinux_keep_memory(32 << 20, 64 << 20)
     clinux_raise_descriptor_limit()
     let words = Array(CommandLine.arguments.dropFirst())
+    if let answer = FormerCommands.answer(to: words) {
+      say(answer)
+      exit(withError: ExitCode.validationFailure)
+    }
     let variables = SettingsEnvironment.variables()
     if words.isEmpty && variables.isEmpty {
       say(lines: helpMessage())

@@ -177,9 +177,11 @@ class Attack:
             progress(f"session {index}", kind)
             rng = random.Random(f"{self.options.seed}:commands:{index}")
             self.attempt(kind, path, "stitch", path, "--to", self.made / "film.mp4", "--gaps", rng.choice(["hold", "cut"]))
-            self.attempt(kind, path, "sheet", path, "--to", self.made / "sheet.png", "--width", rng.choice([72, 200, 500]))
+            self.attempt(kind, path, "pictures", path, "--sheet", "--to", self.made / "sheet.png", "--width",
+                         rng.choice([72, 200, 500]))
             self.attempt(kind, path, "pictures", path, "--to", self.made / "pictures.zip", "--changed-only", "--max", 20)
-            self.attempt(kind, path, "frame", path, "--at", f"+{rng.choice([0, 1.5, 1e9])}s", "--to", self.made / "frame.png")
+            self.attempt(kind, path, "pictures", path, "--at", f"+{rng.choice([0, 1.5, 1e9])}s", "--to",
+                         self.made / "frame.png")
             for arguments in (["stitch", path, "--to", self.made / "hls", "--format", "hls"],
                               ["reencode", path, "--output", self.made / "again", "--quality", "small", "--jobs", 2]):
                 self.attempt(kind, path, *arguments)

@@ -13,21 +13,28 @@ enum PictureFormat: String, ExpressibleByArgument, CaseIterable {
 struct PicturesCommand: ReportingCommand {
   static let configuration = CommandConfiguration(
     commandName: "pictures",
-    abstract: "Write the pictures of a session that changed, for people and models.",
+    abstract: "Write pictures of a session: those that changed, one, or a contact sheet.",
     discussion: """
       Each picture is named by its capture, 2026-01-08T08-05-12.340Z.jpg (UTC). A line of pictures.jsonl tells its instant and hold, how much of it changed and where, and the events and notes of its time.
 
       The change of a picture is the part of its blocks of 16×16 pixels that differ from the picture before. The first picture is always written.
       PATH is a directory to make, or a .zip of it, or a .jsonl that has the pictures in its lines (data: URIs).
+
+      --at T: one image, of the size of the capture. One segment is read, and decoded up to the picture. In a gap, and outside of the session, the bounds are reported, and the exit status is 65. A picture is on screen from its capture until just before the next one.
+      --sheet: one image of the session. Each picture has its capture time (UTC) and the time since the session's start. A gap is a hatched tile. A damaged or missing segment has a tile that says so, and the exit status is 65.
       """)
 
   @OptionGroup var source: SessionSource
 
   @Option(
     help: .call(
-      "The directory to make, or the .zip or .jsonl to write or replace.", valueName: "path", example: "pictures"),
+      "The directory to make, or the .zip or .jsonl to write or replace; with --at or --sheet, the .png or .jpg.",
+      valueName: "path", example: "pictures"),
     completion: .file())
   var to: String
+
+  @OptionGroup var single: InstantOption
+  @OptionGroup var sheet: SheetOptions
 
   @Flag(help: "Leave out pictures that equal the one before.")
   var changedOnly = false
@@ -47,8 +54,8 @@ struct PicturesCommand: ReportingCommand {
   @Option(help: ArgumentHelp("Maximum of the longer side in pixels. (default: the pictures' size)", valueName: "n"))
   var maxSide: Int?
 
-  @Option(help: "Format of the pictures: jpg or png.")
-  var format = PictureFormat.jpg
+  @Option(help: "Format of the pictures: jpg or png. (default: jpg)")
+  var format: PictureFormat?
 
   @OptionGroup var part: PartOptions
   @OptionGroup var results: ResultOptions
@@ -56,22 +63,46 @@ struct PicturesCommand: ReportingCommand {
   @OptionGroup var settings: SettingsOption
 
   func validate() throws {
-    if to.isEmpty { throw ValidationError("--to is empty") }
-    let others = [".mp4", ".gif", ".webp", ".png", ".jpg", ".jpeg", ".tar", ".gz", ".zst", ".json", ".html"]
-    if let suffix = others.first(where: to.lowercased().hasSuffix) {
-      throw ValidationError("--to '\(to)': pictures writes a directory, a .zip or a .jsonl, not \(suffix)")
-    }
     if let minChange, !PictureChoice.isPercentage(minChange) {
       throw ValidationError("--min-change is more than 0 and at most 100 percent")
     }
     try require("--max", max, in: 1...1_000_000)
     try require("--max-tokens", maxTokens, in: 1...1_000_000_000)
     try require("--max-side", maxSide, in: PictureChoice.sides, "pixels")
+    if single.at != nil || sheet.sheet { return try validateImage() }
+    if to.isEmpty { throw ValidationError("--to is empty") }
+    let others = [".mp4", ".gif", ".webp", ".png", ".jpg", ".jpeg", ".tar", ".gz", ".zst", ".json", ".html"]
+    if let suffix = others.first(where: to.lowercased().hasSuffix) {
+      let image = ImageFormat(ofName: to) == nil ? "" : "; for one image, add --at T or --sheet"
+      throw ValidationError("--to '\(to)': pictures writes a directory, a .zip or a .jsonl, not \(suffix)\(image)")
+    }
+  }
+
+  /// Checks the options of a call that writes one image.
+  private func validateImage() throws {
+    if single.at != nil, sheet.sheet { throw ValidationError("--at or --sheet: one of them") }
+    let mode = sheet.sheet ? "--sheet" : "--at"
+    let others = [
+      "--changed-only": changedOnly, "--min-change": minChange != nil, "--max": max != nil,
+      "--max-tokens": maxTokens != nil, "--max-side": maxSide != nil, "--format": format != nil,
+      "--from": part.from != nil, "--to-time": part.toTime != nil, "--duration": part.duration != nil,
+    ]
+    if let other = others.filter(\.value).keys.min() { throw ValidationError("\(other) does not work with \(mode)") }
+    if ImageFormat(ofName: to) == nil { throw ValidationError("--to '\(to)': name a file that ends in .png or .jpg") }
   }
 
   func execute() throws {
     let decoders = try sandbox.videoDecoders()
-    try ImportCommand.withSession(source.session, sandbox, decoders) { try write($0, decoders) }
+    if let instant = single.instant, let image = ImageFormat(ofName: to) {
+      return try writePicture(at: instant, of: source.session, to: to, as: image, results, decoders)
+    }
+    try ImportCommand.withSession(source.session, sandbox, decoders) { path in
+      if sheet.sheet, let image = ImageFormat(ofName: to) {
+        try sheet.draw(path, of: source.session, to: to, as: image, results, decoders)
+      } else {
+        try write(path, decoders)
+      }
+    }
   }
 
   private func write(_ path: String, _ decoders: DecoderForkServer?) throws {

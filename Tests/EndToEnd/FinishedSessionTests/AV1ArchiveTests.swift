@@ -18,7 +18,7 @@ import Testing
   /// Returns the picture of a session at an instant.
   private func picture(of session: PublishedSession, at timeMs: Int64) throws -> Pixels {
     let file = scratch.path("\(UUID().uuidString).png")
-    let frame = try run("frame", session.path, "--at", "\(timeMs)", "--to", file)
+    let frame = try run("pictures", session.path, "--at", "\(timeMs)", "--to", file)
     try #require(frame.status == 0, "\(frame.errors)")
     return try Pixels.decode(file, width: 180, height: 320)[0]
   }
@@ -27,7 +27,8 @@ import Testing
     let verified = try run("verify", path)
     #expect(verified.status == 0, "\(verified.text)\(verified.errors)")
     for words in [
-      ["pictures", path, "--to", scratch.path("pictures")], ["sheet", path, "--to", scratch.path("sheet.jpg")],
+      ["pictures", path, "--to", scratch.path("pictures")],
+      ["pictures", "--sheet", path, "--to", scratch.path("sheet.jpg")],
       ["pictures", path, "--to", scratch.path("changed"), "--changed-only"],
       ["stitch", path, "--to", scratch.path("film.gif")],
     ] {

@@ -247,7 +247,7 @@ import Testing
       #expect(try probe.pixels().number == number)
       let frame = scratch.path("frame.\(ending)")
       let at = options.isEmpty ? "+0s" : options[1]
-      #expect(try EncoderWorker.run("frame", session.path, "--at", at, "--to", frame).status == 0)
+      #expect(try EncoderWorker.run("pictures", session.path, "--at", at, "--to", frame).status == 0)
       // The poster has a mark beside its pixels.
       #expect(try probe.pixels().difference(to: ImageProbe(frame).pixels()) == 0)
     }

@@ -115,7 +115,7 @@ import Testing
       let result = try Tool.run(EncoderWorker.path, ["stitch", archive.path, "--to", scratch.path(name)] + options)
       #expect(result.status == 0, "\(result.errors)")
     }
-    let frame = try EncoderWorker.run("frame", archive.path, "--at", "+7.2s", "--to", scratch.path("frame.png"))
+    let frame = try EncoderWorker.run("pictures", archive.path, "--at", "+7.2s", "--to", scratch.path("frame.png"))
     #expect(frame.status == 0, "\(frame.errors)")
     #expect(try Pixels.decode(scratch.path("frame.png"), width: 320, height: 240)[0].difference(to: wanted[7]) < 6)
   }

@@ -2,7 +2,7 @@ import Foundation
 import TestSupport
 import Testing
 
-/// `frame` writes the picture on screen at an instant. `FrameRequestTests` looks at each instant of all fixtures.
+/// `pictures --at` writes the picture on screen at an instant. `FrameRequestTests` looks at each instant of all fixtures.
 @Suite struct FrameTests {
   let scratch: ScratchDirectory
 
@@ -21,7 +21,7 @@ import Testing
 
   private func frame(_ session: PublishedSession, at: String, to file: String = "picture.png") throws -> (Result, Int32)
   {
-    let run = try EncoderWorker.run("frame", session.path, "--at", at, "--to", scratch.path(file), "--json")
+    let run = try EncoderWorker.run("pictures", session.path, "--at", at, "--to", scratch.path(file), "--json")
     return (try JSONDecoder().decode(Result.self, from: run.output), run.status)
   }
 
@@ -79,7 +79,8 @@ import Testing
         let (result, status) = try frame(session, at: "\(at)")
         #expect(status == 65 && result.gap == .init(startMs: gap.startMs, endMs: gap.endMs))
       }
-      let run = try EncoderWorker.run("frame", session.path, "--at", "\(gap.startMs)", "--to", scratch.path("gap.png"))
+      let run = try EncoderWorker.run(
+        "pictures", session.path, "--at", "\(gap.startMs)", "--to", scratch.path("gap.png"))
       #expect(run.status == 65 && run.text.isEmpty)
       #expect(run.errors.contains("\(gap.startMs)") && run.errors.contains("\(gap.endMs)"))
     }
@@ -93,20 +94,23 @@ import Testing
 
   @Test(arguments: [
     ["--at", "noon", "--to", "a.png"], ["--at", "+1.2345s", "--to", "a.png"], ["--at", "1", "--to", "a.gif"],
-    ["--at", "1", "--to", "-"], ["--to", "a.png"], ["--at", "1"],
+    ["--at", "1", "--to", "-"], ["--to", "a.png"], ["--at", "1"], ["--at", "1", "--to", "a.png", "--sheet"],
+    ["--at", "1", "--to", "a.png", "--max", "3"], ["--at", "1", "--to", "a.png", "--from", "+1s"],
+    ["--at", "1", "--to", "a.png", "--width", "300"],
   ])
   func wrongUsageEndsWith64(arguments: [String]) throws {
-    let result = try Tool.run(EncoderWorker.path, ["frame", scratch.path] + arguments, in: scratch.url)
+    let result = try Tool.run(EncoderWorker.path, ["pictures", scratch.path] + arguments, in: scratch.url)
     #expect(result.status == 64, "\(result.errors)")
   }
 
   @Test func targetInASessionIsRefusedAndAnExistingFileReplaced() throws {
     let session = try EncoderWorker.encode(Fixture("exact-1fps"), into: scratch)
     let before = try snapshot(of: session.path)
-    #expect(try EncoderWorker.run("frame", session.path, "--at", "+1s", "--to", session.path + "/a.png").status == 64)
-    #expect(try EncoderWorker.run("frame", session.path, "--at", "+1s", "--to", "/nowhere/a.png").status == 64)
+    #expect(
+      try EncoderWorker.run("pictures", session.path, "--at", "+1s", "--to", session.path + "/a.png").status == 64)
+    #expect(try EncoderWorker.run("pictures", session.path, "--at", "+1s", "--to", "/nowhere/a.png").status == 64)
     try scratch.file("a.png", Array("old".utf8))
-    #expect(try EncoderWorker.run("frame", session.path, "--at", "+1s", "--to", scratch.path("a.png")).status == 0)
+    #expect(try EncoderWorker.run("pictures", session.path, "--at", "+1s", "--to", scratch.path("a.png")).status == 0)
     #expect(try ImageProbe(scratch.path("a.png")).pixels().number == 1)
     #expect(try snapshot(of: session.path) == before)
   }
@@ -120,13 +124,14 @@ import Testing
     let at = "\(session.manifests[1].startMs + 1_200)"
     for mode in ["require", "off"] {
       let run = try EncoderWorker.run(
-        "frame", session.path, "--at", at, "--to", scratch.path("a.png"), "--sandbox", mode)
+        "pictures", session.path, "--at", at, "--to", scratch.path("a.png"), "--sandbox", mode)
       #expect(run.status == 65 && run.errors.contains(session.manifests[1].file), "\(run.errors)")
     }
     #expect(try names(in: scratch.path) == ["output"])
     let nothing = try scratch.directory("output/empty")
-    #expect(try EncoderWorker.run("frame", nothing, "--at", "+1s", "--to", scratch.path("a.png")).status == 65)
-    #expect(try EncoderWorker.run("frame", nothing + "/no", "--at", "+1s", "--to", scratch.path("a.png")).status == 65)
+    #expect(try EncoderWorker.run("pictures", nothing, "--at", "+1s", "--to", scratch.path("a.png")).status == 65)
+    #expect(
+      try EncoderWorker.run("pictures", nothing + "/no", "--at", "+1s", "--to", scratch.path("a.png")).status == 65)
   }
 
   /// A process opens one video, and the manifests of the segment and its neighbours.
@@ -139,7 +144,7 @@ import Testing
       "strace",
       [
         "-f", "-E", "ASAN_OPTIONS=detect_leaks=0", "-e", "trace=openat,openat2", "-e", "signal=none", "-o", log,
-        EncoderWorker.path, "frame", session.path, "--at", "\(manifest.endMs - 1)", "--to", scratch.path("a.jpg"),
+        EncoderWorker.path, "pictures", session.path, "--at", "\(manifest.endMs - 1)", "--to", scratch.path("a.jpg"),
       ])
     let opened = try String(contentsOfFile: log, encoding: .utf8).matches(of: #/"[^"]*(segment-\d+\.(?:mp4|json))"/#)
       .map { String($0.1) }

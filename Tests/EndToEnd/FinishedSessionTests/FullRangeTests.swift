@@ -62,7 +62,7 @@ import Testing
     try run("verify", session)
     try run("stitch", session, "--to", scratch.path("film.mp4"))
     try run("stitch", session, "--to", scratch.path("hls"), "--format", "hls")
-    try run("sheet", session, "--to", scratch.path("sheet.png"))
+    try run("pictures", "--sheet", session, "--to", scratch.path("sheet.png"))
     try run("reencode", session, "--output", scratch.path("anew"), "--quality", "sharp")
     let (before, after) = (try PublishedSession(session), try PublishedSession(scratch.path("anew/full-range")))
     let (old, new) = (try before.pictures().flatMap { $0 }, try after.pictures().flatMap { $0 })

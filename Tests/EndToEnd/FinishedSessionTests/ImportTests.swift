@@ -148,7 +148,7 @@ import Testing
     }
     #expect(try EncoderWorker.run("stitch", folder.path, "--to", scratch.path("hls"), "--format", "hls").status == 0)
     #expect(try Probe(scratch.path("hls/session.m3u8")).packets.count == 10)
-    let sheet = try EncoderWorker.run("sheet", folder.path, "--to", scratch.path("sheet.png"), "--json")
+    let sheet = try EncoderWorker.run("pictures", "--sheet", folder.path, "--to", scratch.path("sheet.png"), "--json")
     #expect(sheet.status == 0 && sheet.text.contains("\"captures\":10,"), "\(sheet.errors)")
     let server = try RunningServer(["serve", scratch.path("imported")])
     #expect(try server.get("/sessions/replay/timeline.json").text.contains("\"frames\":10"))

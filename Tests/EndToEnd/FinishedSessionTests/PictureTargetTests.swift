@@ -32,7 +32,7 @@ import Testing
       #expect(try names(in: scratch.path("unpacked-" + format)) == names(in: scratch.path(format)))
       for (line, other) in zip(folder, inline) {
         let at = ["--at", "\(line.unixMs)", "--to", scratch.path("frame." + format)]
-        let shown = try Tool.run(EncoderWorker.path, ["frame", session.path] + at)
+        let shown = try Tool.run(EncoderWorker.path, ["pictures", session.path] + at)
         #expect(shown.status == 0, "\(shown.errors)")
         let image = try bytes("frame." + format)
         #expect(try bytes("\(format)/\(line.file)") == image && bytes("unpacked-\(format)/\(line.file)") == image)
@@ -176,7 +176,7 @@ import Testing
 
   @Test(arguments: [
     ["--min-change", "0"], ["--min-change", "101"], ["--max", "0"], ["--max-side", "15"], ["--from", "noon"],
-    ["--to", "film.mp4"],
+    ["--to", "film.mp4"], ["--to", "picture.png"], ["--every", "2"], ["--columns", "2"], ["--width=300"],
   ])
   func wrongUsage(options: [String]) throws {
     let target = options[0] == "--to" ? [] : ["--to", scratch.path("pictures")]

@@ -21,7 +21,8 @@ import Testing
 
   @Test(arguments: [
     ["stitch", "PATH", "--to", "film.mp4"], ["stitch", "PATH", "--to", "hls", "--format", "hls"],
-    ["frame", "PATH", "--at", "+0s", "--to", "a.png"], ["sheet", "PATH", "--to", "a.png"], ["verify", "PATH"],
+    ["pictures", "PATH", "--at", "+0s", "--to", "a.png"], ["pictures", "--sheet", "PATH", "--to", "a.png"],
+    ["verify", "PATH"],
     ["pictures", "PATH", "--to", "pictures.zip"],
     ["reencode", "PATH", "--output", "again", "--quality", "small"],
   ])

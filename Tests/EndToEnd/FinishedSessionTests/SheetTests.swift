@@ -5,7 +5,7 @@ import Testing
 @testable import Encoding
 @testable import Sessions
 
-/// `sheet`: the contact sheet of a session.
+/// `pictures --sheet`: the contact sheet of a session.
 @Suite struct SheetTests {
   let scratch: ScratchDirectory
 
@@ -101,7 +101,7 @@ import Testing
       tiles: plan.tiles.count, pictures: plan.pictureSizes, width: 200, columns: nil, header: plan.header(of: found))
     let every = every.map { ["--every", "\($0)"] } ?? []
     let run = try Tool.run(
-      EncoderWorker.path, ["sheet", session.path, "--to", target, "--json"] + every + options)
+      EncoderWorker.path, ["pictures", "--sheet", session.path, "--to", target, "--json"] + every + options)
     try #require(run.status == status, "\(run.status): \(run.errors)")
     let result = try JSONDecoder().decode(Result.self, from: run.output)
     #expect(result.bytes == (try Data(contentsOf: URL(fileURLWithPath: target)).count))
@@ -243,24 +243,24 @@ import Testing
       scratch.path("directory.png"), scratch.path("missing/sheet.png"), scratch.path("sheet.gif"),
       scratch.path("sheet"), "",
     ] {
-      let result = try EncoderWorker.run("sheet", session.path, "--to", target)
+      let result = try EncoderWorker.run("pictures", "--sheet", session.path, "--to", target)
       #expect(result.status == 64, "\(target): \(result.status) \(result.errors)")
     }
     let target = scratch.path("sheet.png")
     for options in [
       ["--every", "0"], ["--columns", "0"], ["--width", "71"], ["--width", "4097"],
-      ["--width", "4096", "--columns", "5"],
+      ["--width", "4096", "--columns", "5"], ["--max-side", "100"], ["--format", "png"], ["--to-time", "+1s"],
     ] {
-      let result = try Tool.run(EncoderWorker.path, ["sheet", session.path, "--to", target] + options)
+      let result = try Tool.run(EncoderWorker.path, ["pictures", "--sheet", session.path, "--to", target] + options)
       #expect(result.status == 64, "\(options): \(result.status) \(result.errors)")
     }
-    #expect(try EncoderWorker.run("sheet", scratch.path("nothing"), "--to", target).status == 65)
+    #expect(try EncoderWorker.run("pictures", "--sheet", scratch.path("nothing"), "--to", target).status == 65)
     #expect(try snapshot(of: session.path) == before)
     #expect(try names(in: scratch.path) == ["directory.png", "fifo.png", "output"])
-    // `sheet` replaces an existing file and the leftovers of a killed run.
+    // It replaces an existing file and the leftovers of a killed run.
     try scratch.file("sheet.png", [1])
     try scratch.file("sheet.png.part", [2])
-    #expect(try EncoderWorker.run("sheet", session.path, "--to", target).status == 0)
+    #expect(try EncoderWorker.run("pictures", "--sheet", session.path, "--to", target).status == 0)
     #expect(try ImageProbe(target).codec == "png")
     #expect(try names(in: scratch.path) == ["directory.png", "fifo.png", "output", "sheet.png"])
   }

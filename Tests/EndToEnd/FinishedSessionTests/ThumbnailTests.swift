@@ -168,7 +168,7 @@ import Testing
     #expect(try names(in: elsewhere).isEmpty)
   }
 
-  /// `stitch` and `sheet` write no file into the thumbnails' directory.
+  /// `stitch` and `pictures --sheet` write no file into the thumbnails' directory.
   @Test func filmOrSheetInTheThumbnailsDirectoryIsRefused() throws {
     let spool = try TestSpool()
     try spool.addSmall("walk@1", startMs: Self.startMs)
@@ -176,7 +176,8 @@ import Testing
     let session = spool.output + "/walk"
     let before = try snapshot(of: session)
     #expect(try EncoderWorker.run("stitch", session, "--to", session + "/thumbnails/film.mp4").status == 64)
-    #expect(try EncoderWorker.run("sheet", session, "--to", session + "/thumbnails/sheet.png").status == 64)
+    #expect(
+      try EncoderWorker.run("pictures", "--sheet", session, "--to", session + "/thumbnails/sheet.png").status == 64)
     #expect(try snapshot(of: session) == before)
   }
 }

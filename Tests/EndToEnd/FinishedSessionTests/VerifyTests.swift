@@ -274,7 +274,8 @@ import Testing
     for command in [
       ["verify"], ["stitch", "--to", scratch.path("film.mp4")],
       ["stitch", "--to", scratch.path("hls"), "--format", "hls"],
-      ["reencode", "-o", scratch.path("again"), "-q", "small"], ["sheet", "--to", scratch.path("sheet.jpg")],
+      ["reencode", "-o", scratch.path("again"), "-q", "small"],
+      ["pictures", "--sheet", "--to", scratch.path("sheet.jpg")],
     ] {
       let result = try Tool.run(EncoderWorker.path, [command[0], session.path] + command.dropFirst())
       #expect(result.status == 65, "\(command[0]): \(result.status)")

@@ -38,7 +38,8 @@ import Testing
     let taken = try Tool.run(EncoderWorker.path, ["encode", "in", "--output", "out"] + options, in: scratch.url)
     #expect(taken.status == 0, "\(options): \(taken.errors)")
     for command in [
-      ["verify", "out/in"], ["frame", "out/in", "--at", "+0s", "--to", "f.png"], ["sheet", "out/in", "--to", "s.png"],
+      ["verify", "out/in"], ["pictures", "out/in", "--at", "+0s", "--to", "f.png"],
+      ["pictures", "--sheet", "out/in", "--to", "s.png"],
       ["stitch", "out/in", "--to", "f.mp4"],
     ] {
       let result = try Tool.run(EncoderWorker.path, command, in: scratch.url)

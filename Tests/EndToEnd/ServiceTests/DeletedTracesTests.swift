@@ -168,7 +168,8 @@ import Testing
     let commands = [
       ["pictures", walk, "--to", own + "/pictures", "--changed-only"],
       ["stitch", walk, "--to", own + "/film.mp4", "--map", own + "/film.json", "--idle", "cut"],
-      ["stitch", walk, "--to", own + "/film.gif"], ["sheet", walk, "--to", own + "/sheet.png"], ["verify", walk],
+      ["stitch", walk, "--to", own + "/film.gif"], ["pictures", "--sheet", walk, "--to", own + "/sheet.png"],
+      ["verify", walk],
     ]
     for command in commands {
       let result = try Tool.run(EncoderWorker.path, command, environment: environment)

@@ -109,7 +109,7 @@ import Testing
       for arguments in [
         ["encode", archive, "--output", own + "/output", "--session", "archive"],
         ["stitch", source, "--to", own + "/film.mp4"], ["stitch", source, "--to", own + "/hls", "--format", "hls"],
-        ["sheet", source, "--to", own + "/sheet.png"],
+        ["pictures", "--sheet", source, "--to", own + "/sheet.png"],
         ["pictures", source, "--to", own + "/pictures.jsonl", "--changed-only"],
         ["reencode", source, "--output", own + "/anew", "--quality", "small"],
       ] {
