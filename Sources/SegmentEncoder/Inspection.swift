@@ -1,4 +1,4 @@
-// A batch as `inspect` shows it: read, decoded and put on the timeline, but not encoded.
+// A batch as `encode --dry-run` shows it: read, decoded and put on the timeline, but not encoded.
 
 import Encoding
 import FileSystem

@@ -18,7 +18,7 @@ struct EncoderWorker: ParsableCommand {
         encoder-worker stitch SESSION --to FILE     make one film of a session
         encoder-worker pictures S --at T --to FILE  write the picture at an instant
         encoder-worker verify OUTPUT                check all sessions
-        encoder-worker inspect BATCH                show a batch, encode nothing
+        encoder-worker encode BATCH --dry-run       show a batch, encode nothing
         encoder-worker enqueue --spool DIR *.jpg    put frames into a spool
         encoder-worker collect DIR --spool SPOOL    make batches of new screenshots
         encoder-worker --spool DIR                  encode the batches of a spool
@@ -37,7 +37,7 @@ struct EncoderWorker: ParsableCommand {
       RunCommand.self, FilmCommand.self, EncodeCommand.self, EnqueueCommand.self, CollectCommand.self,
       StitchCommand.self, PicturesCommand.self, TextCommand.self, VerifyCommand.self, ReencodeCommand.self,
       ImportCommand.self,
-      InspectCommand.self, StatusCommand.self, QuarantineCommand.self, NotifyCommand.self, PruneCommand.self,
+      StatusCommand.self, QuarantineCommand.self, NotifyCommand.self, PruneCommand.self,
       EndCommand.self, DeleteCommand.self, ServeCommand.self, ReconcileCommand.self, PlaylistCommand.self,
       ConfigCommand.self,
     ],

@@ -25,7 +25,6 @@ import Testing
     ]),
     "film": capture.union(encoding).union(["gaps"]),
     "encode": capture.union(encoding).union(["output", "sentry"]),
-    "inspect": capture.union(encoding),
     "enqueue": capture.union(remote).union(["spool", "limit", "token-file"]),
     "collect": capture.union(log).union(["spool", "token-file", "every", "idle", "keep", "recursive", "session-every"]),
     "stitch": sandbox.union(["gaps"]),

@@ -54,9 +54,9 @@ struct BatchSelection: ParsableArguments {
   /// Whether a machine has chosen the batches: a list, a directory, a part of them.
   var isBulk: Bool { from != nil || folder != nil || shard != nil }
 
-  /// - Parameter output: the directory for sessions.
+  /// - Parameter output: the directory for sessions; nil if nothing is written.
   /// - Throws: ``BadList``, ``BadTarget``; ``DiskError`` when reading fails.
-  func batches(output: String) throws -> [SelectedBatch] {
+  func batches(output: String?) throws -> [SelectedBatch] {
     if let folder { return try batches(in: BatchDirectory(opening: folder), output: output) }
     let paths = try from.map { try BatchList(reading: $0).paths } ?? named
     return Self.batches(paths).enumerated().filter { shard?.contains(position: $0.offset) ?? true }.map(\.element)
@@ -71,8 +71,8 @@ struct BatchSelection: ParsableArguments {
     return paths.compactMap { $0 == first ? batch : grouped.contains($0) ? nil : SelectedBatch(path: $0) }
   }
 
-  private func batches(in folder: BatchDirectory, output: String) throws -> [SelectedBatch] {
-    guard folder.allows(output: output) else {
+  private func batches(in folder: BatchDirectory, output: String?) throws -> [SelectedBatch] {
+    if let output, !folder.allows(output: output) {
       throw BadTarget(
         path: output, cause: "lies in \(folder.path), whose entries are batches", advice: "name an --output elsewhere")
     }

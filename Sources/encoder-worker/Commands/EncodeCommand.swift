@@ -11,15 +11,26 @@ struct EncodeCommand: ReportingCommand {
   static let configuration = CommandConfiguration(
     commandName: "encode",
     abstract: "Encode batches once, without a spool.",
+    usage: """
+      encoder-worker encode [<options>] [<batch> ...] --output <dir>
+      encoder-worker encode [<options>] [<batch> ...] --dry-run
+      """,
     discussion: """
       For pipelines and batch engines. The command does not change or move the batches, and a second run changes nothing. It prints a line for each batch, or with --json an object. SIGTERM or SIGINT: it abandons the batches in work and exits with 75; run it again for the rest.
+
+      --dry-run prints the format, the session, each frame with time, hold and size, the gaps, and refused files with the reason. It encodes nothing. Exit status 65 if a batch would be quarantined.
       """)
 
   @OptionGroup var selection: BatchSelection
 
   @Option(
-    name: .shortAndLong, help: .setting("The directory for sessions.", valueName: "dir"), completion: .directory)
-  var output: String
+    name: .shortAndLong, help: .setting(Self.outputHelp, valueName: "dir", isNeeded: true), completion: .directory)
+  var output: String?
+
+  private static let outputHelp = "The directory for sessions; not needed with --dry-run."
+
+  @Flag(help: "Show the batches: format, session, frames, gaps, refused files. Encode nothing.")
+  var dryRun = false
 
   @Flag(
     help: """
@@ -34,13 +45,32 @@ struct EncodeCommand: ReportingCommand {
   @OptionGroup var settings: SettingsOption
   @OptionGroup(title: "Encoding") var encoding: EncodingOptions
 
+  func validate() throws {
+    if output == nil && !dryRun { throw MissingOption.error("--output <dir>", Self.outputHelp) }
+  }
+
   func execute() throws {
-    try SessionDirectory.requireOutside(output)
-    let batches = try selection.batches(output: output)
-    if batches.isEmpty { say("no batch to encode") }
+    if !dryRun, let output { return try encode(to: output) }
+    let batches = try selection.batches(output: nil)
+    if batches.isEmpty { say("no batch to show") }
+    let options = try encoderOptions()
+    try DryRun(
+      results: results, accepts: loss.accept, options: options, partLimits: encoding.partLimits(options)
+    ).show(batches)
+  }
+
+  private func encoderOptions() throws -> BatchEncoder.Options {
     var options = try encoding.encoder(input.options())
     options.limits.splitsFolders = true
     options.limits.followsLinks = selection.folder == nil
+    return options
+  }
+
+  private func encode(to output: String) throws {
+    try SessionDirectory.requireOutside(output)
+    let batches = try selection.batches(output: output)
+    if batches.isEmpty { say("no batch to encode") }
+    let options = try encoderOptions()
     // Code is mapped again in a millisecond, which a single batch is not worth.
     if batches.count > 1 { clinux_release_code() }
     let signals = try TerminationSignals()
@@ -118,6 +148,6 @@ struct EncodeCommand: ReportingCommand {
     let verb = receipt.duplicate ? "published before" : "published"
     return "\(receipt.batch): \(verb): session \(receipt.session), \(count(receipt.segments, "segment")), "
       + "\(count(receipt.frames, "frame")), \(receipt.endMs - receipt.startMs) ms, \(receipt.bytes) bytes, "
-      + "in \(output)/\(receipt.session)"
+      + "in \(output ?? "")/\(receipt.session)"
   }
 }

@@ -81,9 +81,9 @@ extension CommandSchema.Option {
     short = name("short")?.first
     isFlag = kind == "flag"
     isRepeating = members["isRepeating"]?.bool == true
-    isRequired = members["isOptional"]?.bool == false
     defaultValue = isFlag ? "false" : members["defaultValue"]?.string
     facts = OptionFacts(dumped: members["discussion"]?.string)
+    isRequired = members["isOptional"]?.bool == false || facts.isNeeded
     example = members["allValues"]?.array?.first?.string ?? facts.example
   }
 }

@@ -5,6 +5,7 @@ enum FormerCommands {
   static let successors: [(words: [String], now: String)] = [
     (["frame"], "pictures SESSION --at T --to FILE"),
     (["sheet"], "pictures SESSION --sheet --to FILE"),
+    (["inspect"], "encode BATCH… --dry-run"),
   ]
 
   /// Returns the line for a call that means such a command, or asks for its help or its settings; nil for any other call.

@@ -20,6 +20,8 @@ struct OptionFacts: Equatable {
   var secret: Secret?
   /// Whether the option replaces the command's arguments.
   var replacesArguments = false
+  /// Whether some calls need the option, which is none that the parser requires: see `MissingOption`.
+  var isNeeded = false
 }
 
 extension OptionFacts {
@@ -33,6 +35,7 @@ extension OptionFacts {
   fileprivate var dumped: String {
     var members: [String: JSONValue] = [
       "setting": .bool(isSetting), "example": .string(example), "replacesArguments": .bool(replacesArguments),
+      "needed": .bool(isNeeded),
     ]
     members["default"] = defaultValue.map { .string($0) }
     members["place"] = place.map { .string($0.rawValue) }
@@ -52,7 +55,7 @@ extension OptionFacts {
       isSetting: members["setting"]?.bool == true, defaultValue: members["default"]?.string,
       example: members["example"]?.string ?? "1", place: members["place"]?.string.flatMap(Place.init),
       secret: members["secret"]?.string.flatMap(Secret.init),
-      replacesArguments: members["replacesArguments"]?.bool == true)
+      replacesArguments: members["replacesArguments"]?.bool == true, isNeeded: members["needed"]?.bool == true)
   }
 
   /// The help of an option with these facts.
@@ -70,18 +73,21 @@ extension ArgumentHelp {
   /// - Parameters:
   ///   - defaultValue: the default, for people, of an option that has none for the parser.
   ///   - example: a valid value, where that is no number.
+  ///   - isNeeded: whether some calls need it.
   static func setting(
     _ abstract: String, default defaultValue: String? = nil, valueName: String? = nil, example: String = "1",
-    place: OptionFacts.Place? = nil, secret: OptionFacts.Secret? = nil
+    place: OptionFacts.Place? = nil, secret: OptionFacts.Secret? = nil, isNeeded: Bool = false
   ) -> ArgumentHelp {
-    OptionFacts(isSetting: true, defaultValue: defaultValue, example: example, place: place, secret: secret)
-      .help(abstract, valueName)
+    OptionFacts(
+      isSetting: true, defaultValue: defaultValue, example: example, place: place, secret: secret, isNeeded: isNeeded
+    ).help(abstract, valueName)
   }
 
   /// The help of an option that concerns one call, and has facts.
   static func call(
-    _ abstract: String, valueName: String? = nil, example: String = "1", replacesArguments: Bool = false
+    _ abstract: String, valueName: String? = nil, example: String = "1", replacesArguments: Bool = false,
+    isNeeded: Bool = false
   ) -> ArgumentHelp {
-    OptionFacts(example: example, replacesArguments: replacesArguments).help(abstract, valueName)
+    OptionFacts(example: example, replacesArguments: replacesArguments, isNeeded: isNeeded).help(abstract, valueName)
   }
 }

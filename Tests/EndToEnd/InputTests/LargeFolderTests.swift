@@ -200,7 +200,8 @@ import Testing
   @Test func inspectShowsTheBatches() throws {
     let folder = try NumberedFolder("yard", in: scratch)
     try folder.add(at: (0..<5).map { $0 * 1_000 })
-    let result = try Tool.run(EncoderWorker.path, ["inspect", folder.path, "--json", "--limit", "frames=3"])
+    let result = try Tool.run(
+      EncoderWorker.path, ["encode", "--dry-run", folder.path, "--json", "--limit", "frames=3"])
     struct Shown: Decodable { let batch: String, startMs: Int64, endMs: Int64 }
     let shown = try result.jsonLines(as: Shown.self)
     #expect(shown.map(\.batch) == ["yard@\(NumberedFolder.startMs)", "yard@\(NumberedFolder.startMs + 3_000)"])

@@ -2,7 +2,7 @@ import Foundation
 import TestSupport
 import Testing
 
-/// `encode`, `film` and `inspect` of batches of which most pictures cannot be shown.
+/// `encode`, `film` and `encode --dry-run` of batches of which most pictures cannot be shown.
 @Suite struct LostPicturesTests {
   private let scratch: ScratchDirectory
   private let folder: NumberedFolder
@@ -37,7 +37,7 @@ import Testing
   }
 
   @Test func inspectSaysSo() throws {
-    let result = try EncoderWorker.run("inspect", folder.path)
+    let result = try EncoderWorker.run("encode", "--dry-run", folder.path)
     #expect(
       result.status == 65 && result.text.contains("would be quarantined: encode hall: " + Self.cause), "\(result.text)")
     #expect(result.text.contains("hall: plain, session hall, 2 frames"))

@@ -41,7 +41,7 @@ import Testing
     let manifest = try String(
       contentsOfFile: scratch.path("out/in/segment-1767859512000.json"), encoding: .utf8)
     #expect(manifest.contains("shown by the first of its 4 pictures"), "\(manifest)")
-    let inspected = try run("inspect", "in", "--json")
+    let inspected = try run("encode", "--dry-run", "in", "--json")
     #expect(inspected.text.contains("6 are left out"), "\(inspected.text)")
   }
 

@@ -2,7 +2,7 @@ import Foundation
 import TestSupport
 import Testing
 
-/// Batches whose times or names are at odds: the program says so on standard error, in the receipt, the manifest and `inspect`.
+/// Batches whose times or names are at odds: the program says so on standard error, in the receipt, the manifest and `encode --dry-run`.
 @Suite struct SilentFaultTests {
   private let scratch: ScratchDirectory
 
@@ -80,7 +80,7 @@ import Testing
     let (session, errors, json) = try encode("stepped")
     #expect(session.manifests.flatMap(\.frames).compactMap(\.note) == [note])
     for text in [errors, json] { #expect(text.contains(warning) && text.contains("3.jpg \(note)")) }
-    let inspected = try Tool.run(EncoderWorker.path, ["inspect", "stepped"], in: scratch.url)
+    let inspected = try Tool.run(EncoderWorker.path, ["encode", "--dry-run", "stepped"], in: scratch.url)
     #expect(inspected.text.contains("  warning: \(warning)") && inspected.text.contains("3.jpg (\(note))"))
   }
 

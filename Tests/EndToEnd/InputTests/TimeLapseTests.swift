@@ -33,7 +33,8 @@ import Testing
     let advice = try #require(
       errors.split(separator: "\n").first { $0.contains("--capture onChange --segment 600 makes 12 segments of it") })
     #expect(advice.contains("6600 s of 7200 s are gaps"), "\(advice)")
-    let inspected = try Tool.run(EncoderWorker.path, ["inspect", "lapse", "--session", "s"], in: scratch.url)
+    let inspected = try Tool.run(
+      EncoderWorker.path, ["encode", "--dry-run", "lapse", "--session", "s"], in: scratch.url)
     #expect(inspected.text.contains("--capture onChange --segment 600 makes 12 segments of it, not 120"))
     let (followed, silence) = try encode("--capture", "onChange", "--segment", "600", output: "followed")
     #expect(silence.isEmpty, "\(silence)")

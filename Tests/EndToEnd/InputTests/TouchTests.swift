@@ -76,7 +76,7 @@ import Testing
     }
     // The same batch again is recognised.
     #expect(try encode(scratch.path("touched"), to: "two").printed.contains("published before"))
-    let inspected = try EncoderWorker.run("inspect", scratch.path("touched"))
+    let inspected = try EncoderWorker.run("encode", "--dry-run", scratch.path("touched"))
     #expect(inspected.text.contains("4 pointer events"))
   }
 

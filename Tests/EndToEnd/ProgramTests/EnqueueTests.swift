@@ -2,7 +2,7 @@ import Foundation
 import TestSupport
 import Testing
 
-/// `enqueue` refuses what a worker would quarantine, for the reason that `inspect` gives.
+/// `enqueue` refuses what a worker would quarantine, for the reason that `encode --dry-run` gives.
 @Suite struct EnqueueTests {
   private static let startMs: Int64 = 1_767_859_512_340
 
@@ -42,7 +42,7 @@ import Testing
   ])
   func namesWithoutACaptureAreRefusedWithTheReasonOfInspect(name: String, advice: String) throws {
     try directory(name, Self.frames[name] ?? [])
-    let (inspected, enqueued) = (try run("inspect", name), try run("enqueue", "--spool", "spool", name))
+    let (inspected, enqueued) = (try run("encode", "--dry-run", name), try run("enqueue", "--spool", "spool", name))
     #expect(inspected.status == 65 && enqueued.status == 65)
     #expect(inspected.text.contains(advice) && enqueued.errors.contains(advice), "\(enqueued.errors)")
     let files = (Self.frames[name] ?? []).map { name + "/" + $0 }
@@ -78,7 +78,7 @@ import Testing
   ])
   func unusableDescriptionIsRefused(batch: String, cause: String) throws {
     try directory("walk", Self.frames["plain"] ?? [], batch: batch)
-    #expect(try run("inspect", "walk").text.contains(cause))
+    #expect(try run("encode", "--dry-run", "walk").text.contains(cause))
     let result = try run("enqueue", "--spool", "spool", "walk")
     #expect(result.status == 65 && result.errors.contains(cause), "\(result.errors)")
     #expect(try waiting() == [])

@@ -94,7 +94,7 @@ import Testing
     #expect(list.text.split(separator: "\n").count == 2)
     let batch = spool.path + "/quarantine/" + nasty
     let encoded = try EncoderWorker.run("encode", batch, "--output", spool.output)
-    let inspected = try EncoderWorker.run("inspect", batch)
+    let inspected = try EncoderWorker.run("encode", "--dry-run", batch)
     let again = try EncoderWorker.run("quarantine", "retry", "--all", "--spool", spool.path)
     #expect(again.text.split(separator: "\n").count == 1)
     for said in [run.errors, list.text, encoded.errors, inspected.text, again.text] {

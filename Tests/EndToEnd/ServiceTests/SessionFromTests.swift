@@ -72,9 +72,9 @@ import Testing
     _ = try parts("s01")
     struct Line: Decodable { let session: String, warnings: [String] }
     let paths = ["in/s01-0.tar.gz", "in/s01-1.tar.gz", "in/s01-2.tar.gz"]
-    let apart = try run("inspect", paths[0], paths[1], paths[2], "--json")
+    let apart = try run("encode", "--dry-run", paths[0], paths[1], paths[2], "--json")
     #expect(try apart.jsonLines(as: Line.self).map(\.session) == ["s01-0", "s01-1", "s01-2"])
-    let joined = try run("inspect", paths[0], paths[1], paths[2], "--json", "--session-from", Self.pattern)
+    let joined = try run("encode", "--dry-run", paths[0], paths[1], paths[2], "--json", "--session-from", Self.pattern)
     #expect(try joined.jsonLines(as: Line.self).allSatisfy { $0.session == "s01" && $0.warnings == [] })
     #expect(joined.errors == "", "\(joined.errors)")
     // A name that does not fit keeps its session, and the receipt says so.
@@ -177,10 +177,10 @@ import Testing
     #expect(try sessions(in: spool.output) == ["s01-4_2", "s02"])
   }
 
-  @Test(arguments: ["run", "encode", "inspect", "film", "collect", "enqueue", "delete"])
+  @Test(arguments: ["run", "encode", "film", "collect", "enqueue", "delete"])
   func patternWithAFaultIsWrongUsage(command: String) throws {
     let places: [String: [String]] = [
-      "run": ["--spool", "spool", "--drain"], "encode": ["in", "-o", "out"], "inspect": ["in"],
+      "run": ["--spool", "spool", "--drain"], "encode": ["in", "-o", "out"],
       "film": ["in", "--to", "f.mp4"], "collect": ["in", "--spool", "spool"], "enqueue": ["in", "--spool", "spool"],
       "delete": ["s01", "--spool", "spool"],
     ]

@@ -1,38 +1,25 @@
-import ArgumentParser
 import FileSystem
 import FrameBatches
-import ISOMedia
 import SegmentEncoder
 
-struct InspectCommand: ReportingCommand {
-  static let configuration = CommandConfiguration(
-    commandName: "inspect",
-    abstract: "Show batches: format, session, frames, gaps, refused files.",
-    discussion: """
-      Prints the format, the session, each frame with time, hold and size, the gaps, and refused files with the reason. Encodes nothing. Exit status 65 if a batch would be quarantined.
-      """)
+/// The dry run of `encode`: it shows batches, and encodes nothing.
+struct DryRun {
+  let results: ResultOptions
+  /// Whether batches that lose most of their pictures are taken.
+  let accepts: Bool
+  let options: BatchEncoder.Options
+  let partLimits: PartLimits
 
-  @Argument(
-    help: ArgumentHelp(
-      "Batches: directories, archives, or the images of one batch; - reads an archive from standard input.",
-      valueName: "batch"),
-    completion: .file())
-  var batches: [String]
-
-  @OptionGroup var input: InputArguments
-  @OptionGroup var results: ResultOptions
-  @OptionGroup var settings: SettingsOption
-  @OptionGroup(title: "Encoding") var encoding: EncodingOptions
-
-  func execute() throws {
+  /// Prints the format, the session, each frame, the gaps, and refused files of each batch.
+  ///
+  /// - Throws: exit status 65 if a batch would be quarantined, ``DiskError``.
+  func show(_ batches: [BatchSelection.Batch]) throws {
     var isBad = false
-    var options = try encoding.encoder(input.options())
-    options.limits.splitsFolders = true
-    options.limits.followsLinks = true
-    for batch in BatchSelection.batches(batches) {
+    for batch in batches {
       do {
+        if let refusal = batch.refusal { throw refusal }
         let (inspected, refused) = try InspectedBatch.sessions(
-          of: batch.path, files: batch.files, options, encoding.partLimits(options))
+          of: batch.path, files: batch.files, options, partLimits)
         for session in inspected {
           results.print(json: session.json, text: Self.text(session))
         }
@@ -42,8 +29,10 @@ struct InspectCommand: ReportingCommand {
             json: Disposition.quarantine(bad).json(batch: batch.path, bad),
             text: "\(batch.path): session \(session.session) would be refused: \(bad); \(bad.advice)".oneLine)
         }
-        isBad = isBad || !refused.isEmpty
-        if let loss = inspected.lazy.compactMap(\.loss).first { throw loss }
+        if !accepts {
+          isBad = isBad || !refused.isEmpty
+          if let loss = inspected.lazy.compactMap(\.loss).first { throw loss }
+        }
       } catch let bad as BadBatch {
         isBad = true
         results.print(

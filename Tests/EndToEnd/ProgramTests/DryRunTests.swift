@@ -2,8 +2,8 @@ import Foundation
 import TestSupport
 import Testing
 
-/// `inspect` shows the same frames and segments that `encode` produces.
-@Suite struct InspectTests {
+/// `encode --dry-run` shows the same frames and segments that `encode` produces.
+@Suite struct DryRunTests {
   private struct Inspected: Decodable {
     struct Frame: Decodable { let source: String, timeMs: Int64, holdMs: Int64, width: Int, height: Int, note: String? }
     struct Refused: Decodable, Hashable { let source: String, reason: String }
@@ -20,10 +20,10 @@ import Testing
   }
 
   @Test(arguments: Fixture.all + Fixture.corpus)
-  func inspectReportsTheFramesAndSegmentsOfEncode(fixture: Fixture) throws {
+  func dryRunReportsTheFramesAndSegmentsOfEncode(fixture: Fixture) throws {
     let scratch = try ScratchDirectory()
     let before = try snapshot(of: fixture.path)
-    let result = try EncoderWorker.run("inspect", fixture.path, "--session", fixture.name, "--json")
+    let result = try EncoderWorker.run("encode", "--dry-run", fixture.path, "--session", fixture.name, "--json")
     #expect(result.status == 0, "\(result.errors)")
     let found = try JSONDecoder().decode(Inspected.self, from: result.output)
     #expect(try snapshot(of: fixture.path) == before)
@@ -46,9 +46,9 @@ import Testing
     #expect(Set(found.refused.filter { !$0.reason.hasSuffix("left for the next run") }) == Set(refused))
   }
 
-  @Test func inspectPrintsATable() throws {
+  @Test func dryRunPrintsATable() throws {
     let path = Fixture("formats/openreplay-frames-bad").path + "/cut.frames"
-    let result = try EncoderWorker.run("inspect", path, Fixture("gap").path)
+    let result = try EncoderWorker.run("encode", "--dry-run", path, Fixture("gap").path)
     #expect(result.status == 0)
     let lines = result.text.split(separator: "\n").map(String.init)
     #expect(lines[0] == "cut.frames: OpenReplay frames, session cut, 4 frames, 4000 ms, 1 segment, 0 gaps, 1 refused")
@@ -60,10 +60,10 @@ import Testing
   @Test func batchThatWouldBeQuarantinedIsReported() throws {
     let scratch = try ScratchDirectory()
     let file = try scratch.file("rubbish.tar.gz", Array("rubbish".utf8))
-    let result = try EncoderWorker.run("inspect", file, scratch.path("missing"), Fixture("gap").path)
+    let result = try EncoderWorker.run("encode", "--dry-run", file, scratch.path("missing"), Fixture("gap").path)
     #expect(result.status != 0)
     #expect(result.text.contains("rubbish.tar.gz: would be quarantined: read rubbish.tar.gz: no known format"))
-    let json = try EncoderWorker.run("inspect", "--json", file)
+    let json = try EncoderWorker.run("encode", "--dry-run", "--json", file)
     #expect(json.status == 65)
     #expect(json.text.contains(#""error":{"#))
     #expect(try names(in: scratch.path) == ["rubbish.tar.gz"])
