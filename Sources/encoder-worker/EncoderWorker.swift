@@ -38,7 +38,7 @@ struct EncoderWorker: ParsableCommand {
       StitchCommand.self, PicturesCommand.self, TextCommand.self, VerifyCommand.self, ReencodeCommand.self,
       ImportCommand.self,
       StatusCommand.self, QuarantineCommand.self, NotifyCommand.self, PruneCommand.self,
-      EndCommand.self, DeleteCommand.self, ServeCommand.self, ReconcileCommand.self, PlaylistCommand.self,
+      EndCommand.self, DeleteCommand.self, ServeCommand.self, ReconcileCommand.self,
       ConfigCommand.self,
     ],
     defaultSubcommand: RunCommand.self)

@@ -27,7 +27,7 @@ import Testing
     "encode": capture.union(encoding).union(["output", "sentry"]),
     "enqueue": capture.union(remote).union(["spool", "limit", "token-file"]),
     "collect": capture.union(log).union(["spool", "token-file", "every", "idle", "keep", "recursive", "session-every"]),
-    "stitch": sandbox.union(["gaps"]),
+    "stitch": sandbox.union(["gaps", "store", "unsigned", "expires", "plain"]),
     "pictures": sandbox.union(["columns", "width"]), "text": sandbox.union(["text-language"]),
     "verify": sandbox,
     "reencode": sandbox.union(["output", "quality", "max-side", "jobs", "overlay", "time-zone"]),
@@ -43,7 +43,6 @@ import Testing
     "delete": sandbox.union(["output", "spool", "store", "unsigned", "session-from"]),
     "serve": sandbox.union(["listen", "host"]),
     "reconcile": remote,
-    "playlist": ["store", "unsigned", "expires", "plain"],
     "config show": [], "config check": ["store", "unsigned"],
   ]
 

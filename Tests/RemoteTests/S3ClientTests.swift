@@ -237,9 +237,10 @@ import WorkQueues
     for name in try FileManager.default.subpathsOfDirectory(atPath: folder) where !name.hasSuffix("hls") {
       try server.put("\(place)/output/gap/\(name)", try Data(contentsOf: URL(fileURLWithPath: folder + "/" + name)))
     }
-    func playlist(_ more: String...) throws -> Tool.Result {
+    func playlist(_ format: String = "hls", _ more: String...) throws -> Tool.Result {
       try Tool.run(
-        EncoderWorker.path, ["playlist", "gap", "--store", "s3://replay/\(place)"] + more,
+        EncoderWorker.path,
+        ["stitch", "gap", "--store", "s3://replay/\(place)", "--format", format, "--presign"] + more,
         environment: server.environment)
     }
     let hls = try playlist()
@@ -250,7 +251,7 @@ import WorkQueues
     // ffprobe reads the fragments behind the links.
     let scratch = try ScratchDirectory()
     for (format, name) in [("hls", "x.m3u8"), ("ffconcat", "x.ffconcat")] {
-      let file = try scratch.file(name, Array(try playlist("--format", format).output))
+      let file = try scratch.file(name, Array(try playlist(format).output))
       let probed = try Tool.run(
         "ffprobe",
         ["-v", "error", "-safe", "0", "-allowed_extensions", "ALL", "-protocol_whitelist", "file,http,tcp,crypto,data"]
@@ -264,10 +265,11 @@ import WorkQueues
       let count = probed.text.split(whereSeparator: \.isNewline).first.flatMap { Int($0.prefix { $0.isNumber }) }
       #expect(probed.status == 0 && (count ?? 0) >= 5, "\(format): \(probed.errors) \(probed.text)")
     }
-    let plain = try playlist("--plain").text
+    let plain = try playlist("hls", "--plain").text
     #expect(plain.contains("\(server.endpoint)/replay/\(place)/output/gap/hls/") && !plain.contains("X-Amz"))
     let missing = try Tool.run(
-      EncoderWorker.path, ["playlist", "other", "--store", "s3://replay"], environment: server.environment)
+      EncoderWorker.path, ["stitch", "other", "--store", "s3://replay", "--format", "hls", "--presign"],
+      environment: server.environment)
     #expect(
       missing.status == 65 && missing.errors.contains("s3://replay/output/other/hls/session.m3u8: no such object"))
   }

@@ -85,16 +85,35 @@ import WorkQueues
 
   @Test func playlistWithWrongArgumentsIsWrongUsage() throws {
     for wrong in [
-      ["playlist"], ["playlist", "s"], ["playlist", "../s", "--store", "s3://replay"],
-      ["playlist", "s", "--store", "replay"], ["playlist", "s", "--store", "s3://replay", "--expires", "604801"],
-      ["playlist", "s", "--store", "s3://replay"], ["playlist", "s", "--store", "s3://replay", "--unsigned"],
+      [], ["s"], ["../s", "--store", "s3://replay"],
+      ["s", "--store", "replay"], ["s", "--store", "s3://replay", "--expires", "604801"],
+      ["s", "--store", "s3://replay"], ["s", "--store", "s3://replay", "--unsigned"],
+      ["s", "--store", "s3://replay", "--plain", "--to", "x.m3u8"],
+      ["s", "--store", "s3://replay", "--plain", "--from", "+1s"],
     ] {
       let none = [
         "AWS_ACCESS_KEY_ID": "", "AWS_SECRET_ACCESS_KEY": "", "AWS_EC2_METADATA_DISABLED": "true",
         "HOME": "/nonexistent",
       ]
-      let result = try Tool.run(EncoderWorker.path, wrong, environment: none)
+      let result = try Tool.run(
+        EncoderWorker.path, ["stitch", "--format", "hls", "--presign"] + wrong, environment: none)
       #expect(result.status == 64 && result.text.isEmpty, "\(wrong): \(result.status)")
     }
+    // Options of playlists without one, and a film as a playlist.
+    for wrong in [
+      ["--store", "s3://replay"], ["--plain"], ["--expires", "60"], ["--format", "ffconcat"],
+      ["--presign", "--store", "s3://replay", "--plain"],
+    ] {
+      let result = try Tool.run(EncoderWorker.path, ["stitch", "s", "--to", "film.mp4"] + wrong)
+      #expect(result.status == 64 && result.text.isEmpty, "\(wrong): \(result.status)")
+    }
+  }
+
+  /// A file and the environment serve all calls: a film ignores what they say about playlists.
+  @Test func settingsOfPlaylistsAreIgnoredByFilms() throws {
+    let result = try Tool.run(
+      EncoderWorker.path, ["stitch", "nowhere", "--to", "film.mp4"],
+      environment: ["ENCODER_WORKER_STORE": "s3://replay", "ENCODER_WORKER_PLAIN": "true"])
+    #expect(result.status == 65 && result.errors.contains("OUTPUT/SESSION"), "\(result.errors)")
   }
 }

@@ -119,12 +119,13 @@ import Testing
     identity.set(.init(lifeS: 600))
     try store.put("output/s/hls/session.m3u8", Data("#EXTM3U\n#EXTINF:5,\nf.m4s\n".utf8))
     let variables = store.environment.merging(try identity.environment(.container)) { $1 }
+    let playlist = ["stitch", "s", "--store", "s3://replay", "--format", "hls", "--presign"]
     let result = try Tool.run(
-      EncoderWorker.path, ["playlist", "s", "--store", "s3://replay"], environment: variables)
+      EncoderWorker.path, playlist, environment: variables)
     #expect(result.status == 0 && result.text.contains("X-Amz-Security-Token"), "\(result.errors)")
     #expect(result.errors.contains("with the credentials that sign them, not in 3600 s"), "\(result.errors)")
     let short = try Tool.run(
-      EncoderWorker.path, ["playlist", "s", "--store", "s3://replay", "--expires", "60"], environment: variables)
+      EncoderWorker.path, playlist + ["--expires", "60"], environment: variables)
     #expect(short.status == 0 && short.errors.isEmpty && short.text.contains("X-Amz-Expires=60&"))
   }
 }

@@ -2,19 +2,33 @@ import ArgumentParser
 import Encoding
 import FileSystem
 import FrameBatches
+import Remote
 import SegmentEncoder
 import Sessions
 
 extension GapRule: ExpressibleByArgument {}
 
 enum StitchFormat: String, ExpressibleByArgument, CaseIterable {
-  case mp4, hls
+  case mp4, hls, ffconcat
+
+  /// The kind of a playlist; nil for a film.
+  var playlist: PlaylistFormat? {
+    switch self {
+    case .mp4: nil
+    case .hls: .hls
+    case .ffconcat: .ffconcat
+    }
+  }
 }
 
 struct StitchCommand: ReportingCommand {
   static let configuration = CommandConfiguration(
     commandName: "stitch",
     abstract: "Make one film or an HLS stream of a session.",
+    usage: """
+      encoder-worker stitch [<options>] <session-dir> --to <path>
+      encoder-worker stitch [<options>] <session> --store s3://<bucket> --format hls --presign
+      """,
     discussion: """
       SESSION_DIR is a published session, or a directory of finished MP4 segments and their Sentry events, as import reads them.
 
@@ -23,6 +37,8 @@ struct StitchCommand: ReportingCommand {
       --from and --to-time cut out a part: it begins with the picture on screen, and ends exactly.
       --idle cut shortens each time without a change of the picture. --map says which instant each moment of the film shows.
       hls: DIR/multivariant.m3u8, DIR/session.m3u8, DIR/iframes.m3u8 and a CMAF fragment for each segment, at the same times. Players skip gaps. Existing files in DIR are used again.
+
+      --presign prints the playlist of a session in a store instead: for hls, or the list of files for ffmpeg (ffconcat). SESSION_DIR is its ID then. Each file becomes a presigned URL: everybody who has the playlist can watch the session until the URLs expire, and nothing else. URLs expire with the credentials that sign them, if these expire sooner than --expires. The store's address and credentials are set as for Amazon's tools.
       """)
 
   @OptionGroup var source: SessionSource
@@ -30,11 +46,11 @@ struct StitchCommand: ReportingCommand {
   @Option(
     help: .call(
       "The film to write or replace: .mp4, .gif, .webp, .png or .jpg; for hls, the directory.", valueName: "path",
-      example: "film.mp4"),
+      example: "film.mp4", isNeeded: true),
     completion: .file())
-  var to: String
+  var to: String?
 
-  @Option(help: "mp4 or hls.")
+  @Option(help: "mp4 or hls; with --presign hls or ffconcat.")
   var format = StitchFormat.mp4
 
   @Option(
@@ -42,6 +58,7 @@ struct StitchCommand: ReportingCommand {
       "Gaps of the film: hold keeps the picture before the gap, cut leaves the gap out.", default: "hold"))
   var gaps: GapRule?
 
+  @OptionGroup var presigned: PresignedPlaylistOptions
   @OptionGroup var part: ClipOptions
   @OptionGroup var idle: IdleOptions
   @OptionGroup var map: MapOptions
@@ -51,6 +68,11 @@ struct StitchCommand: ReportingCommand {
   @OptionGroup var settings: SettingsOption
 
   func validate() throws {
+    if presigned.presign { return try validatePresigned() }
+    guard let to else {
+      throw MissingOption.error("--to <path>", "The film to write or replace; for hls, the directory.")
+    }
+    if format == .ffconcat { throw ValidationError("--format ffconcat works with --presign") }
     if to.isEmpty { throw ValidationError("--to is empty") }
     if format == .mp4, to.hasSuffix(".m3u8") { throw ValidationError("for a playlist: --to DIR --format hls") }
     if format == .mp4 {
@@ -78,16 +100,32 @@ struct StitchCommand: ReportingCommand {
     try map.validate(for: made, named: to)
   }
 
-  private var form: FilmForm { FilmForm(ofName: to, maxSide: size.maxSide) }
+  /// Checks the options of a call that prints a playlist.
+  private func validatePresigned() throws {
+    if format.playlist == nil { throw ValidationError("--presign is for playlists: add --format hls, or ffconcat") }
+    if SessionID(source.session) == nil {
+      throw ValidationError("'\(source.session)' is no session's id; \(SessionID.rule)")
+    }
+    try CallOptions.refuse("--to", "--gaps", with: "--presign")
+    if !part.isEmpty || !idle.isEmpty || !map.paths.isEmpty || size.maxSide != nil {
+      throw ValidationError("--presign prints the stored playlist: options of films do not work with it")
+    }
+  }
+
+  private var form: FilmForm { FilmForm(ofName: to ?? "", maxSide: size.maxSide) }
 
   func execute() throws {
+    if presigned.presign, let playlist = format.playlist {
+      return try presigned.print(session: source.session, format: playlist)
+    }
+    guard let to else { return }
     if format == .mp4 { try form.requireEncoder(for: to) }
     try map.check()
     let decoders = try sandbox.videoDecoders()
-    try ImportCommand.withSession(source.session, sandbox, decoders) { try stitch($0, decoders) }
+    try ImportCommand.withSession(source.session, sandbox, decoders) { try stitch($0, to: to, decoders) }
   }
 
-  private func stitch(_ path: String, _ decoders: DecoderForkServer?) throws {
+  private func stitch(_ path: String, to: String, _ decoders: DecoderForkServer?) throws {
     let form = format == .mp4 ? form : .mp4
     let result = try withProgress(in: form.unit) { advance in
       switch format {
@@ -95,7 +133,7 @@ struct StitchCommand: ReportingCommand {
         try Stitching.film(
           of: path, showing: part.clip(idle: idle.rule()), as: form, to: to, gaps: gaps ?? .hold, decoders: decoders,
           progress: advance)
-      case .hls: try Stitching.hls(of: path, to: to, decoders: decoders, progress: advance)
+      case .hls, .ffconcat: try Stitching.hls(of: path, to: to, decoders: decoders, progress: advance)
       }
     }
     try map.write(result)

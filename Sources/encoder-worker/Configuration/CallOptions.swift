@@ -2,6 +2,11 @@ import ArgumentParser
 
 /// The options in the words of the call itself.
 enum CallOptions {
+  /// - Throws: wrong usage if a call gives an option that does not work with another one.
+  static func refuse(_ names: String..., with other: String) throws {
+    if let name = names.first(where: isGiven) { throw ValidationError("\(name) does not work with \(other)") }
+  }
+
   /// Checks that a call gives no option without the one that it works with. From a file or the environment such an option is
   /// ignored, because these serve all calls.
   ///
@@ -10,9 +15,10 @@ enum CallOptions {
   ///   - other: the option that they work with.
   /// - Throws: wrong usage.
   static func refuse(_ names: String..., without other: String) throws {
-    let words = CommandLine.arguments.prefix { $0 != "--" }
-    if let name = names.first(where: { name in words.contains { $0 == name || $0.hasPrefix(name + "=") } }) {
-      throw ValidationError("\(name) works with \(other)")
-    }
+    if let name = names.first(where: isGiven) { throw ValidationError("\(name) works with \(other)") }
+  }
+
+  private static func isGiven(_ name: String) -> Bool {
+    CommandLine.arguments.prefix { $0 != "--" }.contains { $0 == name || $0.hasPrefix(name + "=") }
   }
 }

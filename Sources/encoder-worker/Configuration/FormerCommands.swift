@@ -6,6 +6,7 @@ enum FormerCommands {
     (["frame"], "pictures SESSION --at T --to FILE"),
     (["sheet"], "pictures SESSION --sheet --to FILE"),
     (["inspect"], "encode BATCH… --dry-run"),
+    (["playlist"], "stitch SESSION --store URL --format hls --presign"),
   ]
 
   /// Returns the line for a call that means such a command, or asks for its help or its settings; nil for any other call.

@@ -1,0 +1,62 @@
+import ArgumentParser
+import Encoding
+import FileSystem
+import FrameBatches
+import Glibc
+import Remote
+import SegmentEncoder
+
+/// The options of a playlist of a session in an object store.
+struct PresignedPlaylistOptions: ParsableArguments {
+  @Flag(
+    help: """
+      Print the playlist of a session in a store, with presigned URLs; for --format hls and ffconcat. SESSION_DIR is its ID then.
+      """)
+  var presign = false
+
+  @Option(
+    help: .setting(
+      "With --presign: the object store.", valueName: "s3://bucket/prefix", example: "s3://bucket", place: .store),
+    transform: S3Location.init(_:))
+  var store: S3Location?
+
+  @OptionGroup var access: StoreAccess
+
+  @Option(help: .setting("With --presign: lifetime of the URLs in seconds, at most a week.", valueName: "s"))
+  var expires = 3_600
+
+  @Flag(help: .setting("With --presign: print unsigned URLs, for public buckets."))
+  var plain = false
+
+  func validate() throws {
+    guard presign else {
+      return try CallOptions.refuse("--store", "--unsigned", "--expires", "--plain", without: "--presign")
+    }
+    if store == nil { throw MissingOption.error("--store <s3://bucket/prefix>", "The object store.") }
+    guard (1...S3Client.maximumExpiryS).contains(expires) else {
+      throw ValidationError("--expires is 1 to \(S3Client.maximumExpiryS) seconds")
+    }
+    if access.unsigned && !plain { throw ValidationError("--unsigned signs no URL; add --plain for unsigned URLs") }
+  }
+
+  /// Prints the playlist of a session.
+  func print(session: String, format: PlaylistFormat) throws {
+    guard let store else { return }
+    let settings = try access.settings()
+    let client = try S3Client(store, settings)
+    let list = StoredPlaylist(session: session, format: format)
+    guard let stored = try client.get(list.key, limit: StoredPlaylist.maximumBytes) else {
+      throw BadSession(store.name(of: list.key), "no such object", advice: list.advice)
+    }
+    guard let text = String(validating: stored.bytes, as: UTF8.self) else {
+      throw BadSession(store.name(of: list.key), "no text", advice: list.advice)
+    }
+    let signed = try plain ? nil : client.presigner(expires: expires)
+    if let signed, signed.expiresS < expires {
+      say("the URLs expire in \(signed.expiresS) s with the credentials that sign them, not in \(expires) s", .warning)
+    }
+    let linked = try list.linked(text) { signed?.url(for: $0) ?? client.plainURL(for: $0) }
+    // Both the playlist and `answer` end with a line end.
+    answer(linked.hasSuffix("\n") ? String(linked.dropLast()) : linked)
+  }
+}
