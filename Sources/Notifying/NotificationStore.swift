@@ -44,5 +44,7 @@ extension NotificationStore {
 package struct NoSuchNotification: Error, CustomStringConvertible {
   let key: String
   let place: String
-  package var description: String { "no event \(key.prefix(80)) in \(place); `notify list` names those that are there" }
+  package var description: String {
+    "no event \(key.prefix(80)) in \(place); `quarantine list --events` names those that are there"
+  }
 }

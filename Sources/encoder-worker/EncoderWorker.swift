@@ -36,10 +36,8 @@ struct EncoderWorker: ParsableCommand {
     subcommands: [
       RunCommand.self, FilmCommand.self, EncodeCommand.self, EnqueueCommand.self, CollectCommand.self,
       StitchCommand.self, PicturesCommand.self, TextCommand.self, VerifyCommand.self, ReencodeCommand.self,
-      ImportCommand.self,
-      StatusCommand.self, QuarantineCommand.self, NotifyCommand.self, PruneCommand.self,
-      EndCommand.self, DeleteCommand.self, ServeCommand.self, ReconcileCommand.self,
-      ConfigCommand.self,
+      ImportCommand.self, StatusCommand.self, QuarantineCommand.self, PruneCommand.self, EndCommand.self,
+      DeleteCommand.self, ServeCommand.self, ReconcileCommand.self, ConfigCommand.self,
     ],
     defaultSubcommand: RunCommand.self)
 

@@ -33,11 +33,9 @@ import Testing
     "reencode": sandbox.union(["output", "quality", "max-side", "jobs", "overlay", "time-zone"]),
     "import": sandbox.union(["output"]),
     "status": ["spool", "output"],
-    "quarantine list": ["spool"], "quarantine show": ["spool"], "quarantine retry": ["spool"],
-    "quarantine purge": ["spool"],
-    "notify list": ["spool", "store", "unsigned"], "notify show": ["spool", "store", "unsigned"],
-    "notify retry": ["spool", "store", "unsigned", "notify", "notify-secret-file"],
-    "notify purge": ["spool", "store", "unsigned"],
+    "quarantine list": ["spool", "store", "unsigned"], "quarantine show": ["spool", "store", "unsigned"],
+    "quarantine retry": ["spool", "store", "unsigned", "notify", "notify-secret-file"],
+    "quarantine purge": ["spool", "store", "unsigned"],
     "prune": ["spool", "output", "lease"],
     "end": ["output", "spool", "store", "unsigned"],
     "delete": sandbox.union(["output", "spool", "store", "unsigned", "session-from"]),
@@ -92,14 +90,15 @@ import Testing
         }
       }
     }
-    #expect(Set(elsewhere) == ["every", "idle", "ingest-state", "max-side", "queue", "store"])
+    #expect(Set(elsewhere) == ["every", "idle", "ingest-state", "max-side", "queue"])
   }
 
   @Test(arguments: [
     ("delete", "undelete", "true"), ("delete", "reason", "x"), ("prune", "tombstones", "true"),
     ("run", "retain", "7d"), ("run", "max-bytes", "1"), ("prune", "segments", "7d"), ("prune", "max-bytes", "1"),
     ("prune", "dry-run", "true"), ("prune", "sessions", "1s"), ("prune", "done", "1s"), ("prune", "quarantine", "1s"),
-    ("quarantine purge", "all", "true"), ("notify purge", "dry-run", "true"), ("stitch", "to", "film.mp4"),
+    ("quarantine purge", "all", "true"), ("quarantine purge", "dry-run", "true"),
+    ("quarantine retry", "events", "true"), ("stitch", "to", "film.mp4"),
     ("stitch", "format", "hls"), ("encode", "final", "true"), ("enqueue", "session", "x"), ("encode", "shard", "0/2"),
     ("verify", "repair", "true"), ("enqueue", "start", "1767859512340"),
   ])

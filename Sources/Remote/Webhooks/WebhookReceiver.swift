@@ -78,7 +78,7 @@ package struct WebhookReceiver: EventReceiver {
       let advice = "redirects are not followed: name the final address with --notify"
       return .refused(cause: "answered \(status), a redirect\(target); \(advice)".oneLine)
     case 408, 429: return .failed(cause: cause, retryAfterS: retryAfterS(headers, nowMs))
-    case 400...499: return .refused(cause: "\(cause); mend the cause, then run: notify retry")
+    case 400...499: return .refused(cause: "\(cause); mend the cause, then run: quarantine retry --events")
     default: return .failed(cause: cause, retryAfterS: retryAfterS(headers, nowMs))
     }
   }

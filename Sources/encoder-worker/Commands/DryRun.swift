@@ -13,7 +13,7 @@ struct DryRun {
   /// Prints the format, the session, each frame, the gaps, and refused files of each batch.
   ///
   /// - Throws: exit status 65 if a batch would be quarantined, ``DiskError``.
-  func show(_ batches: [BatchSelection.Batch]) throws {
+  func show(_ batches: [SelectedBatch]) throws {
     var isBad = false
     for batch in batches {
       do {

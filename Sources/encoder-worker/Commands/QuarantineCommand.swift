@@ -2,34 +2,61 @@ import ArgumentParser
 import FileSystem
 import FrameBatches
 import ISOMedia
+import Notifying
+import Remote
 import SegmentEncoder
 import WorkQueues
 
 struct QuarantineCommand: ParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "quarantine",
-    abstract: "List, show, retry or remove batches that cannot be encoded.",
+    abstract: "List, show, retry or remove batches that cannot be encoded, or refused events.",
     subcommands: [List.self, Show.self, Retry.self, Purge.self],
     defaultSubcommand: List.self)
 
-  struct SpoolOption: ParsableArguments {
-    @Option(help: .setting("The spool.", valueName: "dir", place: .spool), completion: .directory)
-    var spool: String
+  /// The place of batches in quarantine, or of events that their receiver has refused.
+  struct PlaceOptions: ParsableArguments {
+    @Flag(help: "Events that their receiver has refused, instead of batches.")
+    var events = false
 
+    @Option(help: .setting("The spool.", valueName: "dir", place: .spool), completion: .directory)
+    var spool: String?
+
+    @Option(
+      help: .setting(
+        "With --events: the object store, instead of a spool: s3://BUCKET[/PREFIX].", valueName: "url",
+        example: "s3://bucket", place: .store),
+      transform: S3Location.init(_:))
+    var store: S3Location?
+
+    @OptionGroup var access: StoreAccess
     @OptionGroup var settings: SettingsOption
 
-    func open() throws -> Quarantine { Quarantine(of: try Spool(opening: spool)) }
-  }
+    func validate() throws {
+      if events { return try RefusedEvents.validate(spool: spool, store: store) }
+      try CallOptions.refuse("--store", "--unsigned", without: "--events")
+      if spool == nil { throw MissingOption.error("--spool <dir>", "The spool.") }
+    }
 
+    func open() throws -> Quarantine { Quarantine(of: try Spool(opening: spool ?? "")) }
+
+    func openEvents() throws -> any NotificationStore {
+      try RefusedEvents.open(spool: spool, store: store, access)
+    }
+  }
+}
+
+extension QuarantineCommand {
   struct List: ReportingCommand {
     static let configuration = CommandConfiguration(
-      commandName: "list", abstract: "List quarantined batches with date and reason.")
+      commandName: "list", abstract: "List quarantined batches, or refused events, with date and reason.")
 
-    @OptionGroup var quarantine: SpoolOption
+    @OptionGroup var place: PlaceOptions
     @OptionGroup var results: ResultOptions
 
     func execute() throws {
-      let batches = try quarantine.open().batches()
+      if place.events { return try RefusedEvents.list(place.openEvents(), results) }
+      let batches = try place.open().batches()
       if batches.isEmpty && !results.json { return say("nothing in quarantine") }
       results.print(batches, head: ["batch", "since", "why"], json: \.json) { batch in
         [
@@ -42,15 +69,21 @@ struct QuarantineCommand: ParsableCommand {
 
   struct Show: ReportingCommand {
     static let configuration = CommandConfiguration(
-      commandName: "show", abstract: "Show quarantined batches in full.")
+      commandName: "show",
+      abstract: "Show quarantined batches in full, or refused events as they were sent, one object a line.")
 
-    @OptionGroup var quarantine: SpoolOption
+    @OptionGroup var place: PlaceOptions
 
-    @Argument(help: ArgumentHelp("Names of batches in quarantine.", valueName: "name"))
+    @Argument(help: ArgumentHelp("Names of batches in quarantine, or keys of refused events.", valueName: "name"))
     var names: [String]
 
     func execute() throws {
-      let quarantine = try quarantine.open()
+      if place.events {
+        let store = try place.openEvents()
+        for key in names { answer(try store.notification(key).event) }
+        return
+      }
+      let quarantine = try place.open()
       for name in names {
         let batch = try quarantine.batch(name)
         let rows = ["batch", "operation", "file", "cause", "advice", "worker"].compactMap { member in
@@ -61,59 +94,19 @@ struct QuarantineCommand: ParsableCommand {
     }
   }
 
-  struct Retry: ReportingCommand {
-    static let configuration = CommandConfiguration(
-      commandName: "retry", abstract: "Put batches back into the queue.")
-
-    @Option(help: .setting("The spool.", valueName: "dir", place: .spool), completion: .directory)
-    var spool: String?
-
-    @OptionGroup var settings: SettingsOption
-
-    @Option(help: .call("The workers' queue, for batches in the quarantine of a store.", valueName: "url"))
-    var queue: String?
-
-    @Option(help: .call("The workers' store.", valueName: "url"))
-    var store: String?
-
-    @Flag(help: "Publish the batches as they are, though most of their pictures, or a session, cannot be shown.")
-    var accept = false
-
-    @OptionGroup var selection: NamedItems
-
-    func validate() throws {
-      if spool == nil && queue == nil { throw ValidationError("--spool DIR is missing, or --queue and --store") }
-      guard (queue == nil) == (store == nil) else { throw ValidationError("--queue and --store belong together") }
-    }
-
-    func execute() throws {
-      if let queue, let store { return try retry(in: queue, store) }
-      let quarantine = Quarantine(of: try Spool(opening: spool ?? ""))
-      try selection.forEach(all: quarantine.batches, named: quarantine.batch) { batch in
-        answer("\(batch.name): waits again as \(try quarantine.retry(batch, accepting: accept))".oneLine)
-      }
-    }
-
-    private func retry(in queue: String, _ store: String) throws {
-      let remote = try RemoteOptions.parse(["--queue", queue, "--store", store])
-      guard let remote = try remote.connect(as: WorkerID(), lease: Lease.defaultValue) else { return }
-      defer { remote.names.leave() }
-      try selection.forEach(all: remote.batches.quarantined, named: \.self) { name in
-        let former = try remote.batches.retry(name, accepting: accept, in: remote.names)
-        answer("\(name): waits again as \(former)".oneLine)
-      }
-    }
-  }
-
   struct Purge: ReportingCommand {
     static let configuration = CommandConfiguration(
-      commandName: "purge", abstract: "Remove batches for good, with their reasons.")
+      commandName: "purge", abstract: "Remove batches for good, with their reasons, or refused events.")
 
-    @OptionGroup var quarantine: SpoolOption
+    @OptionGroup var place: PlaceOptions
     @OptionGroup var options: PurgeOptions
 
     func execute() throws {
-      let quarantine = try quarantine.open()
+      if place.events {
+        let store = try place.openEvents()
+        return try options.purge(all: store.all, named: store.notification, name: \.key) { try store.remove($0.key) }
+      }
+      let quarantine = try place.open()
       try options.purge(all: quarantine.batches, named: quarantine.batch, name: \.path) { try quarantine.purge($0) }
     }
   }

@@ -190,7 +190,8 @@ struct RunCommand: ReportingCommand {
     ingesting?.stop()
     let status = conclude(end, worker.counters, output: store.staging.output, isStopping: shutdown.isStopping)
     if drain, let refused = notifier?.counts.refused, refused > 0 {
-      say("\(count(refused, "event was", "events were")) refused by the receiver, and kept: see notify list")
+      let refused = count(refused, "event was", "events were")
+      say("\(refused) refused by the receiver, and kept: see quarantine list --events")
     }
     if let profile = options.profile { say(lines: table(profile.rows)) }
     if let status { throw status }

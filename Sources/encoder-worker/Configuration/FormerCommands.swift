@@ -7,6 +7,11 @@ enum FormerCommands {
     (["sheet"], "pictures SESSION --sheet --to FILE"),
     (["inspect"], "encode BATCH… --dry-run"),
     (["playlist"], "stitch SESSION --store URL --format hls --presign"),
+    (["notify"], "quarantine list --events --spool DIR"),
+    (["notify", "list"], "quarantine list --events --spool DIR"),
+    (["notify", "show"], "quarantine show --events --spool DIR KEY…"),
+    (["notify", "retry"], "quarantine retry --events --spool DIR --notify URL KEY…"),
+    (["notify", "purge"], "quarantine purge --events --spool DIR KEY…"),
   ]
 
   /// Returns the line for a call that means such a command, or asks for its help or its settings; nil for any other call.

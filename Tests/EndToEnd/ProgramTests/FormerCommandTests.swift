@@ -21,7 +21,10 @@ import Testing
 
   @Test func formerWordNamesItsSuccessorAndEndsWith64() throws {
     let rows = try rows()
-    #expect(rows.map { $0.words.joined(separator: " ") } == ["frame", "sheet", "inspect", "playlist"])
+    #expect(
+      rows.map { $0.words.joined(separator: " ") } == [
+        "frame", "sheet", "inspect", "playlist", "notify", "notify list", "notify show", "notify retry", "notify purge",
+      ])
     for row in rows {
       let words = row.words
       for call in [words, words + ["x", "--to", "a.png"], words + ["--help"], ["help"] + words, ["config"] + words] {

@@ -67,7 +67,8 @@ struct RemoteWorkerTests: RemoteSuite {
     let key = try #require(receiver.log().last).event.key
     #expect(try keys("notifications/") == [key + ".json"])
     func notify(_ words: String...) throws -> Tool.Result {
-      try Tool.run(EncoderWorker.path, ["notify"] + words + ["--store", location], environment: environment)
+      try Tool.run(
+        EncoderWorker.path, ["quarantine"] + words + ["--events", "--store", location], environment: environment)
     }
     #expect(try notify("list").text.contains(key))
     receiver.answer()

@@ -153,7 +153,7 @@ import Testing
     #expect(try spool.drain("--notify", receiver.url).status == 0)
     receiver.answer()
     let retry = try Tool.run(
-      EncoderWorker.path, ["notify", "retry", "--spool", spool.path, "--all", "--notify", receiver.url])
+      EncoderWorker.path, ["quarantine", "retry", "--events", "--spool", spool.path, "--all", "--notify", receiver.url])
     #expect(retry.status == 0, "\(retry.errors)")
     #expect(try receiver.accepted().map { $0.headers["traceparent"] } == [Self.trace])
   }

@@ -1,0 +1,84 @@
+import ArgumentParser
+import FileSystem
+import FrameBatches
+import Remote
+import SegmentEncoder
+import WorkQueues
+
+extension QuarantineCommand {
+  struct Retry: ReportingCommand {
+    static let configuration = CommandConfiguration(
+      commandName: "retry",
+      abstract: "Put batches back into the queue, or send refused events again, each with its key.")
+
+    @Flag(help: "Events that their receiver has refused, instead of batches.")
+    var events = false
+
+    @Option(help: .setting("The spool.", valueName: "dir", place: .spool), completion: .directory)
+    var spool: String?
+
+    @OptionGroup var settings: SettingsOption
+
+    @Option(help: .call("The workers' queue, for batches in the quarantine of a store.", valueName: "url"))
+    var queue: String?
+
+    @Option(
+      help: .setting(
+        "The workers' store, with --queue; with --events: the object store, instead of a spool.", valueName: "url",
+        example: "s3://bucket", place: .store),
+      transform: S3Location.init(_:))
+    var store: S3Location?
+
+    @OptionGroup var access: StoreAccess
+
+    @Flag(help: "Publish the batches as they are, though most of their pictures, or a session, cannot be shown.")
+    var accept = false
+
+    @OptionGroup var selection: NamedItems
+
+    @Option(
+      help: .setting(
+        "With --events: the address of the receiver.", valueName: "url", example: "http://localhost",
+        secret: .receiver, isNeeded: true))
+    var notify: HTTPAddress?
+
+    @OptionGroup var secret: SecretOption
+
+    func validate() throws {
+      try notify?.validate("--notify")
+      if events {
+        if queue != nil || accept { throw ValidationError("--queue and --accept do not work with --events") }
+        try RefusedEvents.validate(spool: spool, store: store)
+        if notify == nil { throw MissingOption.error("--notify <url>", "The address of the receiver.") }
+        return
+      }
+      try CallOptions.refuse("--notify", "--notify-secret-file", "--unsigned", without: "--events")
+      if spool == nil && queue == nil { throw ValidationError("--spool DIR is missing, or --queue and --store") }
+      if queue == nil { try CallOptions.refuse("--store", without: "--queue") }
+      if queue != nil && store == nil { throw ValidationError("--queue and --store belong together") }
+    }
+
+    func execute() throws {
+      if events {
+        let store = try RefusedEvents.open(spool: spool, store: store, access)
+        guard let notify else { return }
+        return try RefusedEvents.retry(selection, in: store, WebhookReceiver(notify, secret))
+      }
+      if let queue, let store { return try retry(in: queue, "\(store)") }
+      let quarantine = Quarantine(of: try Spool(opening: spool ?? ""))
+      try selection.forEach(all: quarantine.batches, named: quarantine.batch) { batch in
+        answer("\(batch.name): waits again as \(try quarantine.retry(batch, accepting: accept))".oneLine)
+      }
+    }
+
+    private func retry(in queue: String, _ store: String) throws {
+      let remote = try RemoteOptions.parse(["--queue", queue, "--store", store])
+      guard let remote = try remote.connect(as: WorkerID(), lease: Lease.defaultValue) else { return }
+      defer { remote.names.leave() }
+      try selection.forEach(all: remote.batches.quarantined, named: \.self) { name in
+        let former = try remote.batches.retry(name, accepting: accept, in: remote.names)
+        answer("\(name): waits again as \(former)".oneLine)
+      }
+    }
+  }
+}

@@ -1,0 +1,54 @@
+import ArgumentParser
+import FileSystem
+import Notifying
+import Remote
+import SegmentEncoder
+import WorkQueues
+
+/// The work of `quarantine --events`: events that their receiver has refused.
+enum RefusedEvents {
+  /// - Throws: wrong usage unless the call names one place.
+  static func validate(spool: String?, store: S3Location?) throws {
+    guard (spool == nil) != (store == nil) else {
+      throw ValidationError(spool == nil ? "--spool DIR is missing, or --store" : "--spool or --store: one of them")
+    }
+  }
+
+  static func open(spool: String?, store: S3Location?, _ access: StoreAccess) throws -> any NotificationStore {
+    if let store { return ObjectNotifications(try S3Client(store, access.settings()), name: "\(store)") }
+    return SpoolNotifications(in: try Spool(opening: spool ?? "").notifications)
+  }
+
+  static func list(_ store: any NotificationStore, _ results: ResultOptions) throws {
+    let events = try store.all()
+    if events.isEmpty && !results.json { return say("no refused events") }
+    results.print(events, head: ["key", "since", "event", "batch", "why"]) { event in
+      event.json.line
+    } row: { event in
+      [event.key, event.timeMs.dateText, event.text("event") ?? "?", event.text("batch") ?? "?", event.cause]
+    }
+  }
+
+  /// Sends events again, each with its key.
+  static func retry(_ selection: NamedItems, in store: any NotificationStore, _ receiver: WebhookReceiver) throws {
+    try selection.forEach(all: store.all, named: store.notification) { event in
+      switch receiver.send(
+        key: event.key, event: event.event, traceParent: event.traceParent, cancellation: .never)
+      {
+      case .accepted: try store.remove(event.key)
+      case .refused(let cause): throw StillRefused(key: event.key, receiver: receiver.name, cause: cause)
+      case .failed(let cause, _): throw NotDelivered(key: event.key, receiver: receiver.name, cause: cause)
+      case .cancelled: throw NotDelivered(key: event.key, receiver: receiver.name, cause: "cancelled")
+      }
+      answer("\(event.key): delivered to \(receiver.name)")
+    }
+  }
+}
+
+/// The receiver took no event.
+private struct NotDelivered: Error, CustomStringConvertible {
+  let key: String
+  let receiver: String
+  let cause: String
+  var description: String { "send \(key) to \(receiver): \(cause); nothing is lost, run it again" }
+}
