@@ -35,7 +35,7 @@ import Testing
     #expect(try completions("run", "--max-h") == ["--max-hold"])
     #expect(try completions("run", "--quality", "") == ["small", "balanced", "sharp"])
     #expect(try completions("encode", "--sandbox", "") == ["require", "auto", "off"])
-    #expect(try completions("stitch", "--format", "") == ["mp4", "hls"])
+    #expect(try completions("stitch", "--format", "") == ["mp4", "hls", "ffconcat"])
     #expect(try completions("run", "--spool", "") == ["directory"])
     #expect(try completions("status", "-o", "") == ["directory"])
     #expect(try completions("encode", "").sorted() == ["directory", "frame.jpg"])
