@@ -19,6 +19,8 @@ import spool as spools
 SMALL_DISK = "96m"
 # Seconds until a process that was asked to stop counts as hung.
 STOP_S = 30
+# Seconds in which a process has its handlers of signals.
+BEGIN_S = 10
 # Seconds that a process works before it is stopped for the last time, and that it needs to retry after a full disk.
 CALM_S, RECOVERY_S = 3, 20
 # Seconds without a picture after which the last `collect` hands over all.
@@ -60,8 +62,8 @@ class Program:
             self.process.kill()
             status = self.process.wait()
         self.times[-1][1] = time.monotonic()
-        # A process that has just begun has no handler of signals.
-        if status != -number or number != signal.SIGKILL and age > 2:
+        # A process that has just begun has no handler of signals. On a busy machine, that takes a while.
+        if status != -number or number != signal.SIGKILL and age > BEGIN_S:
             self.judge(status)
 
     def judge(self, status):
