@@ -41,6 +41,7 @@ final class FolderScan {
   /// The folder's own stamp, and the monotonic times since when it has had it, and of the last whole scan.
   private var own: (stamp: FileStamp, sinceMs: Int)?
   private var wholeScanMs: Int?
+  private var firstScanMs: Int?
   /// Whether the files that were there at the first scan are found, but for those that are still written.
   private(set) var isSettled = false
 
@@ -138,7 +139,10 @@ final class FolderScan {
       changing.remove(name)
       if sight.versions.isRewritten { news.goneNames.append(full(name)) }
     }
-    isSettled = wholeScanMs != nil || !hasPending
+    let firstMs = firstScanMs ?? nowMs
+    firstScanMs = firstMs
+    // A second scan may come too early to tell which files are still written.
+    isSettled = isSettled || !hasPending || nowMs - firstMs >= Self.rescanMs
     wholeScanMs = nowMs
     return found
   }
