@@ -1,4 +1,5 @@
 import FrameBatches
+import Serving
 
 /// The place that batches go to: a spool, or a store and a queue.
 package protocol BatchIntake: Sendable {
@@ -46,7 +47,9 @@ enum ClockOffset {
   ///   - known: that of the requests before.
   ///   - offsetMs: by which this clock was ahead of the device's when the request was sent.
   static func next(after known: Int64, near offsetMs: Int64) -> Int64 {
-    abs(offsetMs - known) < toleranceMs ? known : abs(offsetMs) < toleranceMs ? 0 : offsetMs
+    // A store may answer with any number.
+    let known = known.magnitude <= HTTPRequest.sendingTimes.upperBound.magnitude ? known : 0
+    return abs(offsetMs - known) < toleranceMs ? known : abs(offsetMs) < toleranceMs ? 0 : offsetMs
   }
 }
 

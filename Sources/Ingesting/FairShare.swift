@@ -1,10 +1,9 @@
-/// The limits that producers share: one alone has at most three quarters of each, and each finds a place in the last quarter if it holds
-/// little.
+/// The rule by which producers share a limit. One of them has at most three quarters of it. The last quarter is for those that hold little.
 enum FairShare {
   /// Whether a producer may take one more.
   ///
   /// - Parameters:
-  ///   - producer: nil for everybody; then there are no shares. So it is for the only producer.
+  ///   - producer: nil if there are no tokens. Then the limit is not shared; neither is it for the only producer.
   ///   - own: what the producer holds.
   ///   - all: what all hold.
   static func allows(_ producer: Producer?, own: Int, all: Int, limit: Int) -> Bool {

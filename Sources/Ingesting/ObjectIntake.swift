@@ -65,7 +65,7 @@ package struct ObjectIntake: BatchIntake {
         continue
       }
       if known.receipt.digest == digest { return known }
-      guard !known.isTaken, WallClock.nowMs - known.receipt.atMs > Self.begunMs else { return nil }
+      guard !known.isTaken, known.receipt.atMs < WallClock.nowMs - Self.begunMs else { return nil }
       condition = .matching(known.tag)
     }
   }
@@ -118,7 +118,7 @@ package struct ObjectIntake: BatchIntake {
       let members = object.flatMap { try? JSONParser.parse($0.bytes).object }
       let known = members?["clockOffsetMs"]?.integer ?? 0
       let next = ClockOffset.next(after: known, near: offsetMs)
-      let isOld = WallClock.nowMs - (members?["atMs"]?.integer ?? 0) > ClockOffset.keptMs
+      let isOld = members?["atMs"]?.integer ?? 0 < WallClock.nowMs - ClockOffset.keptMs
       if next == known, object == nil || !isOld { return next }
       let text = JSONValue.object(["clockOffsetMs": .number(next), "atMs": .number(WallClock.nowMs)]).line + "\n"
       let condition = object.map { PutCondition.matching($0.tag) } ?? .absent

@@ -69,7 +69,7 @@ package struct SpoolIntake: BatchIntake {
       let known = shard.receipt(of: name)
       let next = ClockOffset.next(after: known?.clockOffsetMs ?? 0, near: offsetMs)
       let isKept =
-        known.map { $0.clockOffsetMs == next && WallClock.nowMs - $0.atMs < ClockOffset.keptMs } ?? (next == 0)
+        known.map { $0.clockOffsetMs == next && $0.atMs > WallClock.nowMs - ClockOffset.keptMs } ?? (next == 0)
       if !isKept { try shard.add(ReceiptLog.Receipt(name: name, clockOffsetMs: next, atMs: WallClock.nowMs)) }
       return next
     }

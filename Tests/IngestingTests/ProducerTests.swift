@@ -150,6 +150,14 @@ import WorkQueues
     #expect(Set(offsets).count == 1 && abs(offsets[0] - dayMs) < 60_000)
   }
 
+  /// A store may answer with any number.
+  @Test(arguments: [Int64.min, Int64.max, -1]) func strangeCorrectionInAStoreDoesNoHarm(kept: Int64) throws {
+    objects["ingested/clock/film"] = Array(#"{"clockOffsetMs": \#(kept), "atMs": \#(kept)}"#.utf8)
+    let intake = ObjectIntake(ObjectBatchRepository(objects, name: "s3://test/"), names, drafts: spool.temporary)
+    let session = try #require(SessionID("film"))
+    for _ in 0..<2 { #expect(try intake.clockOffsetMs(of: session, near: 3_600_000) == 3_600_000) }
+  }
+
   @Test func rightClockChangesNothingAndAFarCaptureIsNamed() throws {
     let routes = try routes { $0.retainMs = 1_000_000 }
     func put(_ name: String, _ atMs: Int64, sentMs: Int64?) throws -> HTTPResponse {

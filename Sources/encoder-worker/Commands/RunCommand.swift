@@ -162,7 +162,12 @@ struct RunCommand: ReportingCommand {
       as: id, .worker(drains: drain), lease: lease, isOverdue: { shutdown.isOverdue })
     let (queue, store) = try open(remote, as: id, options, shutdown)
     // Pictures of sessions that are to end, and whose batcher has died since.
-    if let spool = source.spool { try SessionClosing(Spool(creating: spool), limits: options.limits).resume() }
+    do {
+      if let spool = source.spool { try SessionClosing(Spool(creating: spool), limits: options.limits).resume() }
+    } catch {
+      // A full disk: the next start does it.
+      logger.error("session.failed", metadata: ["error": "\(error)"])
+    }
     if let spool = source.spool, isNew { say("made the spool \(spool); rename batches into \(spool)/incoming") }
     try Self.stop(shutdown, at: signals, reaping: handover != nil)
     let worker = Worker(

@@ -47,7 +47,9 @@ struct PatientReceiver: BatchReceiver {
         return try client.take(tar, as: name)
       } catch let busy as NotTaken where busy.mayPass {
         failures += 1
-        let pauseMs = max(1_000 * (busy.retryAfterS ?? 0), BackOff.pauseMs(failures: failures))
+        // An answer may name any number.
+        let askedMs = 1_000 * min(busy.retryAfterS ?? 0, Self.patienceS)
+        let pauseMs = max(askedMs, BackOff.pauseMs(failures: failures))
         guard MonotonicClock.milliseconds() + pauseMs < untilMs else { throw busy }
         if failures == 1 { say("encoder-worker: \(busy); trying again for \(Self.patienceS / 60) minutes", .warning) }
         usleep(UInt32(1_000 * pauseMs))

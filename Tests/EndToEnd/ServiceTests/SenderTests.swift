@@ -157,6 +157,15 @@ import Testing
     #expect(try spool.names("incoming").isEmpty && spool.names("quarantine").isEmpty)
   }
 
+  /// An answer may name any number of seconds.
+  @Test func enqueueEndsWhenItWouldHaveToWaitTooLong() throws {
+    let server = try ReceiverServer()
+    server.answer(ReceiverServer.Answer(status: 503, headers: ["Retry-After": "\(Int.max)"]))
+    let result = try EncoderWorker.run(
+      "enqueue", Fixture("jittered").path, "--session", "lab", "--to", "http://127.0.0.1:\(server.port)")
+    #expect(result.status == 75 && result.errors.contains("answered 503"), "\(result.status) \(result.errors)")
+  }
+
   @Test func collectSaysWhereItsBatchesWaitAndWhatIsLeft() throws {
     try write(0..<2)
     let state = spool.scratch.path("state")
