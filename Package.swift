@@ -19,7 +19,8 @@ let test: [SwiftSetting] =
 
 /// The modules of the library, which its tests import.
 let layers: [Target.Dependency] = [
-  "FileSystem", "JSON", "ISOMedia", "FrameBatches", "Encoding", "Sessions", "Notifying", "WorkQueues",
+  "FileSystem", "JSON", "ISOMedia", "FrameBatches", "Encoding", "Sessions", "Films", "Showing", "Notifying",
+  "WorkQueues",
 ]
 
 /// Returns a target of tests, which imports the given modules and TestSupport.
@@ -91,6 +92,17 @@ let package = Package(
       swiftSettings: strict
     ),
     .target(
+      name: "Films", dependencies: ["FileSystem", "JSON", "ISOMedia", "FrameBatches", "Encoding", "Sessions"],
+      swiftSettings: strict),
+    .target(
+      name: "Showing",
+      dependencies: ["FileSystem", "JSON", "ISOMedia", "FrameBatches", "Encoding", "Sessions", "Films"],
+      swiftSettings: strict),
+    .target(
+      name: "Reencoding",
+      dependencies: ["FileSystem", "JSON", "ISOMedia", "FrameBatches", "Encoding", "Sessions", "Films", "Showing"],
+      swiftSettings: strict),
+    .target(
       name: "Notifying",
       dependencies: [
         "FileSystem", "JSON", "FrameBatches", "Encoding", "Sessions", .product(name: "Logging", package: "swift-log"),
@@ -142,7 +154,8 @@ let package = Package(
     .executableTarget(
       name: "encoder-worker",
       dependencies: layers + [
-        "SegmentEncoder", "Batching", "Collecting", "Deleting", "Remote", "Serving", "Ingesting", "CLinux",
+        "Reencoding", "SegmentEncoder", "Batching", "Collecting", "Deleting", "Remote", "Serving", "Ingesting",
+        "CLinux",
         .product(name: "ArgumentParser", package: "swift-argument-parser"),
         .product(name: "Logging", package: "swift-log"),
       ],
@@ -183,6 +196,9 @@ let package = Package(
     tests("FrameBatchesTests", of: ["FileSystem", "JSON", "FrameBatches", "Encoding", "Sessions", "SegmentEncoder"]),
     tests("EncodingTests", of: layers + ["SegmentEncoder", "CFFmpeg", "CDeflate", "CPixels", "CZlib", "CLinux"]),
     tests("SessionsTests", of: layers + ["SegmentEncoder"]),
+    tests("FilmsTests", of: layers + ["SegmentEncoder"]),
+    tests("ShowingTests", of: layers + ["SegmentEncoder"]),
+    tests("ReencodingTests", of: layers + ["Reencoding"]),
     tests("NotifyingTests", of: layers + ["SegmentEncoder", .product(name: "Logging", package: "swift-log")]),
     tests("WorkQueuesTests", of: layers + ["SegmentEncoder"]),
     tests(
@@ -214,7 +230,9 @@ let package = Package(
         "ShowSessions",
       ]),
     tests("InputTests", in: "EndToEnd/", of: ["JSON", "ISOMedia"]),
-    tests("FinishedSessionTests", in: "EndToEnd/", of: ["FileSystem", "JSON", "FrameBatches", "Encoding", "Sessions"]),
+    tests(
+      "FinishedSessionTests", in: "EndToEnd/",
+      of: ["FileSystem", "JSON", "FrameBatches", "Encoding", "Sessions", "Showing"]),
     tests(
       "ServiceTests", in: "EndToEnd/",
       of: [

@@ -2,8 +2,10 @@
 
 import Encoding
 import FileSystem
+import Films
 import FrameBatches
 import Sessions
+import Showing
 
 // MARK: Batches
 
@@ -37,17 +39,17 @@ public typealias ViewUpdateFailure = Sessions.ViewUpdateFailure
 // MARK: Showing
 
 /// Lists the sessions of an output.
-public typealias SessionCatalog = Sessions.SessionCatalog
+public typealias SessionCatalog = Showing.SessionCatalog
 /// A session's entry in a list of sessions.
-public typealias SessionSummary = Sessions.SessionSummary
+public typealias SessionSummary = Showing.SessionSummary
 /// All that a player asks for.
-public typealias SessionPlayback = Sessions.SessionPlayback
+public typealias SessionPlayback = Showing.SessionPlayback
 /// Makes one film, or HLS, of a session, without encoding it again.
-public typealias Stitching = Sessions.Stitching
+public typealias Stitching = Films.Stitching
 /// The way a film treats time that was not recorded.
-public typealias GapRule = Sessions.GapRule
+public typealias GapRule = Films.GapRule
 /// A film that was made.
-public typealias StitchedSession = Sessions.StitchedSession
+public typealias StitchedSession = Films.StitchedSession
 /// Why a session cannot be used as it is.
 public typealias BadSession = Encoding.BadSession
 

@@ -1,6 +1,7 @@
 // The files of the player, embedded in the program.
 
 import Sessions
+import Showing
 
 enum Assets {
   private static let files: [String: (HTTPResponse.Kind, [UInt8])] = [

@@ -1,6 +1,7 @@
 // The part of the list that a request for `sessions.json` names with `limit`, `after` and `since`.
 
 import Sessions
+import Showing
 
 enum ListPart {
   /// - Parameter place: the end of the page before; nil for the first page.

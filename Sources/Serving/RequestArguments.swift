@@ -1,6 +1,8 @@
 import Encoding
+import Films
 import FrameBatches
 import Sessions
+import Showing
 
 /// Arguments of a request that make no sense.
 struct BadArguments: Error, CustomStringConvertible {

@@ -2,6 +2,7 @@
 
 import FrameBatches
 import Sessions
+import Showing
 
 struct Route: Sendable {
   typealias Handler<Subject> = @Sendable (SessionRoutes, Subject, HTTPRequest) throws -> HTTPResponse?

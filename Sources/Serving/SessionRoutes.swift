@@ -3,9 +3,11 @@
 
 import Encoding
 import FileSystem
+import Films
 import FrameBatches
 import SegmentEncoder
 import Sessions
+import Showing
 
 package final class SessionRoutes: Sendable {
   let catalog: SessionCatalog

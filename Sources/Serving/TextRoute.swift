@@ -1,6 +1,7 @@
 // `/search.json?text=WORDS`: the sessions and instants at which words are on screen.
 
 import Sessions
+import Showing
 
 final class TextRoute: Sendable {
   private let catalog: SessionCatalog

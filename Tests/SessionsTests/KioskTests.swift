@@ -9,6 +9,7 @@ import Testing
 @testable import JSON
 @testable import SegmentEncoder
 @testable import Sessions
+@testable import Showing
 
 /// A recorder that never pauses, hour by hour for ten days, with a retention of seven days.
 @Suite struct KioskTests {

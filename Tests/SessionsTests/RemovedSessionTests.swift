@@ -5,6 +5,7 @@ import Testing
 @testable import FileSystem
 @testable import FrameBatches
 @testable import Sessions
+@testable import Showing
 
 /// A catalog's look for sessions that were deleted or removed, which `serve` repeats for ever.
 @Suite struct RemovedSessionTests {

@@ -8,6 +8,7 @@ import Testing
 @testable import FrameBatches
 @testable import SegmentEncoder
 @testable import Sessions
+@testable import Showing
 
 /// First segments of a session that goes on are removed.
 @Suite struct SegmentRetentionTests {

@@ -178,3 +178,8 @@ extension PublishedSegment {
     }
   }
 }
+
+extension PublishedSegment {
+  /// The size of its pictures as captured.
+  package var size: PixelSize { PixelSize(width: width, height: height) }
+}

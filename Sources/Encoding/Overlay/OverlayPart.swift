@@ -1,3 +1,5 @@
+import JSON
+
 /// A text that is drawn into the pictures of a session.
 package enum OverlayPart: String, CaseIterable, Sendable {
   /// When the picture was captured.
@@ -20,4 +22,15 @@ package struct OverlayTexts: Equatable {
   package init(clock: [String] = [], name: String? = nil, events: String? = nil) {
     (self.clock, self.name, self.events) = (clock, name, events)
   }
+}
+
+extension PublishedSegment {
+  /// The overlay in its pictures, as in its manifest; nil for none.
+  package var overlay: JSONValue? { encoder.object?["overlay"] }
+
+  /// The names of the overlay's parts.
+  package var overlayParts: [String] { overlay?.object?["parts"]?.array?.compactMap(\.string) ?? [] }
+
+  /// Whether the overlay of a picture tells its instant, or what happened then.
+  package var hasOverlayOfInstants: Bool { overlayParts.contains { $0 != OverlayPart.name.rawValue } }
 }

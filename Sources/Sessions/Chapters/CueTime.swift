@@ -2,9 +2,9 @@
 
 import ISOMedia
 
-enum CueTime {
+package enum CueTime {
   /// Returns hours, minutes, seconds and milliseconds in the form of WebVTT.
-  static func clock(_ ms: Int64) -> String {
+  package static func clock(_ ms: Int64) -> String {
     let seconds = ms / 1_000
     return "\((seconds / 3_600).digits(2)):\((seconds / 60 % 60).digits(2)):\((seconds % 60).digits(2))"
       + ".\((ms % 1_000).digits(3))"

@@ -12,28 +12,35 @@ package struct FilmChapter: Sendable, Equatable {
     case navigation, note, pointer
   }
 
-  let kind: Kind
+  package let kind: Kind
   /// In unix milliseconds.
-  let unixMs: Int64
+  package let unixMs: Int64
   /// The end of a gap, in unix milliseconds.
-  var unixEndMs: Int64?
-  let title: String
+  package var unixEndMs: Int64?
+  package let title: String
+
+  package init(kind: Kind, unixMs: Int64, unixEndMs: Int64? = nil, title: String) {
+    self.kind = kind
+    self.unixMs = unixMs
+    self.unixEndMs = unixEndMs
+    self.title = title
+  }
 
   /// An MP4 has no more.
   private static let most = 255
 
   /// Returns the chapter of a gap that the film holds.
-  static func gap(_ gap: SessionIndex.Gap) -> FilmChapter {
+  package static func gap(_ gap: SessionIndex.Gap) -> FilmChapter {
     FilmChapter(kind: .gap, unixMs: gap.startMs, unixEndMs: gap.endMs, title: "gap of \(length(gap.lengthMs))")
   }
 
   /// Returns the text of a time.
-  static func length(_ ms: Int64) -> String { ms % 1_000 == 0 ? "\(ms / 1_000) s" : "\(ms.secondsText) s" }
+  package static func length(_ ms: Int64) -> String { ms % 1_000 == 0 ? "\(ms / 1_000) s" : "\(ms.secondsText) s" }
 
   /// Returns chapters in their order, at most ``most``: all of a kind, or none, and the most important kinds first.
   ///
   /// - Parameter start: of the film, where players begin.
-  static func list(_ chapters: [FilmChapter], from start: Int64) -> [FilmChapter] {
+  package static func list(_ chapters: [FilmChapter], from start: Int64) -> [FilmChapter] {
     guard !chapters.isEmpty else { return [] }
     var list = [FilmChapter(kind: .start, unixMs: start, title: "start")]
     for kind in [[Kind.gap, .afterGap], [.navigation], [.note], [.pointer]] {

@@ -7,7 +7,7 @@ import FrameBatches
 import JSON
 
 /// Events of a segment that a playlist can name.
-struct SegmentMarks: Sendable, Equatable {
+package struct SegmentMarks: Sendable, Equatable {
   /// The maximum number of chapters of five seconds of a segment; pages come first, then notes, then presses.
   static let maximumChapters = 16
 
@@ -25,7 +25,7 @@ struct SegmentMarks: Sendable, Equatable {
   init() {}
 
   /// - Parameter manifest: of the segment.
-  init(_ manifest: JSONValue, of segment: PublishedSegment) {
+  package init(_ manifest: JSONValue, of segment: PublishedSegment) {
     // An archive has segments of minutes.
     maximum = Self.maximumChapters * max(1, Int(segment.durationMs / 5_000))
     var marks = SessionMarks()

@@ -28,9 +28,9 @@ package struct SessionMarks: Sendable, Equatable {
 
   package init() {}
 
-  init(of manifest: SegmentManifest) { add(manifest.json, of: manifest.segment) }
+  package init(of manifest: SegmentManifest) { add(manifest.json, of: manifest.segment) }
 
-  init(_ all: [SessionMarks]) {
+  package init(_ all: [SessionMarks]) {
     (pages, notes, pointers) = (all.flatMap(\.pages), all.flatMap(\.notes), all.flatMap(\.pointers))
   }
 
@@ -39,12 +39,12 @@ package struct SessionMarks: Sendable, Equatable {
   }
 
   /// The instants of pointer events, in order.
-  var pointersMs: [Int64] { pointers.map(\.unixMs).sorted() }
+  package var pointersMs: [Int64] { pointers.map(\.unixMs).sorted() }
 
   /// Adds the events of a segment. Those that cannot be read are left out: `verify` reports them.
   ///
   /// - Parameter json: its manifest.
-  mutating func add(_ json: JSONValue, of segment: PublishedSegment) {
+  package mutating func add(_ json: JSONValue, of segment: PublishedSegment) {
     addNotes(of: json.object?["frames"]?.array ?? [], in: segment)
     if let pages = json.object?[SegmentPages.key].flatMap({ try? SegmentPages.read($0, of: segment) }) {
       self.pages += pages.map { FilmChapter(kind: .navigation, unixMs: $0.unixMs, title: Self.title($0.name)) }
@@ -97,7 +97,7 @@ package struct SessionMarks: Sendable, Equatable {
   }
 
   /// All chapters of the session, in any order.
-  var all: [FilmChapter] { chapters + presses.chapters }
+  package var all: [FilmChapter] { chapters + presses.chapters }
 
   /// The presses that no other one comes before within ``quietMs``, in order, and the instant of the last press of all.
   var presses: (chapters: [FilmChapter], lastMs: Int64?) {

@@ -114,19 +114,19 @@ package struct IndexText {
   }
 
   /// `session.json` in parts.
-  struct Parts {
+  package struct Parts {
     /// The members without the lists.
-    let members: JSONValue
+    package let members: JSONValue
     /// The texts between the brackets of the lists.
     let gaps: ArraySlice<UInt8>
     let list: ArraySlice<UInt8>
 
-    var gapCount: Int { gaps.count { $0 == UInt8(ascii: "{") } }
-    var segmentCount: Int { list.count { $0 == UInt8(ascii: "{") } }
+    package var gapCount: Int { gaps.count { $0 == UInt8(ascii: "{") } }
+    package var segmentCount: Int { list.count { $0 == UInt8(ascii: "{") } }
   }
 
   /// Returns the parts of `session.json`; nil if it is not in the form that we write.
-  static func parts(of json: [UInt8], session: SessionID) -> Parts? {
+  package static func parts(of json: [UInt8], session: SessionID) -> Parts? {
     let tail = json.suffix(tailBytes)
     guard let gaps = json.offset(of: gapsOpening), let list = json.offset(of: listOpening, from: gaps),
       let end = json.offset(of: listClosing(session), from: tail.startIndex), list + listOpening.count <= end,
@@ -217,7 +217,7 @@ package struct IndexText {
 }
 
 extension SessionIndex.Gap {
-  var json: JSONValue { .object(["startMs": .number(startMs), "endMs": .number(endMs)]) }
+  package var json: JSONValue { .object(["startMs": .number(startMs), "endMs": .number(endMs)]) }
 }
 
 extension [UInt8] {

@@ -27,7 +27,7 @@ package struct SessionEntry: Sendable, Equatable {
   package var file: String { SegmentName.video(startMs) }
   var endMs: Int64 { startMs + durationMs }
   /// The end of the session if it is the last segment: a gap behind it belongs to the session.
-  var endWithGapMs: Int64 { endMs + gapAfterMs }
+  package var endWithGapMs: Int64 { endMs + gapAfterMs }
 
   /// The longest time, in milliseconds, for which a picture is held between two batches of a recorder that captures on change. A
   /// sample may last half an hour longer.
@@ -50,7 +50,7 @@ package struct SessionEntry: Sendable, Equatable {
   }
 
   /// The gap behind it if it is the session's last segment.
-  var closingGap: SessionIndex.Gap? {
+  package var closingGap: SessionIndex.Gap? {
     gapAfterMs > 0 ? SessionIndex.Gap(startMs: endMs, endMs: endMs + gapAfterMs) : nil
   }
 }
@@ -77,7 +77,11 @@ package struct SessionIndex: Sendable, Equatable {
     package let startMs: Int64
     package let endMs: Int64
 
-    var lengthMs: Int64 { endMs - startMs }
+    package init(startMs: Int64, endMs: Int64) {
+      (self.startMs, self.endMs) = (startMs, endMs)
+    }
+
+    package var lengthMs: Int64 { endMs - startMs }
   }
 
   package let session: SessionID
@@ -246,5 +250,5 @@ extension JSONValue {
   fileprivate static let counts = Int64(0)...(1 << 42)
 
   /// Returns a member that counts something.
-  func count(_ key: String) throws(JSONError) -> Int64 { try required(key, in: Self.counts) }
+  package func count(_ key: String) throws(JSONError) -> Int64 { try required(key, in: Self.counts) }
 }

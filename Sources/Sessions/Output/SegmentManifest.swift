@@ -9,7 +9,7 @@ package struct SegmentManifest {
   /// Maximum size of a file in bytes.
   package static let maximumBytes = 8 << 20
   /// Maximum size of a segment's file, far above that of some seconds of screenshots.
-  static let maximumVideoBytes = 128 << 20
+  package static let maximumVideoBytes = 128 << 20
 
   /// The facts that other segments and the session need.
   package let segment: PublishedSegment
@@ -60,7 +60,7 @@ package struct SegmentManifest {
   }
 
   /// The member that has the digest of the others.
-  static let sealKey = "manifestSha256"
+  package static let sealKey = "manifestSha256"
 
   /// Returns the text of a manifest's file: the manifest with the digest of its other members.
   package static func text(of json: JSONValue) -> [UInt8] {

@@ -12,7 +12,7 @@ package enum SessionAdvice {
   }
 
   /// Returns the advice for a path that should be `OUTPUT/SESSION`; nil if no session is near.
-  static func existing(insteadOf path: String) -> String? {
+  package static func existing(insteadOf path: String) -> String? {
     var path = path
     while path.hasSuffix("/") && path.utf8.count > 1 { path.removeLast() }
     let inside = sessions(in: path)

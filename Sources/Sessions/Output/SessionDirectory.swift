@@ -166,7 +166,7 @@ package struct SessionDirectory {
   /// Returns all published segments, in order. The digests of their manifests are checked.
   ///
   /// - Throws: ``BadSession`` if there are none, or if two overlap.
-  func soundSegments() throws -> [PublishedSegment] {
+  package func soundSegments() throws -> [PublishedSegment] {
     let segments = try readingRetained { try publishedStarts().map { try soundManifest($0).segment } }
     guard !segments.isEmpty else {
       throw BadSession(path, "no published segment", advice: SessionAdvice.naming(insteadOf: path))
@@ -176,7 +176,7 @@ package struct SessionDirectory {
   }
 
   /// Like ``manifest(_:)``, but checks the manifest's session and digest.
-  func soundManifest(_ startMs: Int64) throws -> (segment: PublishedSegment, json: JSONValue) {
+  package func soundManifest(_ startMs: Int64) throws -> (segment: PublishedSegment, json: JSONValue) {
     let (segment, json, _) = try soundManifest(startMs, in: Directory(opening: path, followingLinks: false))
     return (segment, json)
   }
@@ -184,7 +184,7 @@ package struct SessionDirectory {
   /// Like ``soundManifest(_:)``, with the stamp of the file.
   ///
   /// - Parameter directory: that of the session. It is opened once for many segments.
-  func soundManifest(
+  package func soundManifest(
     _ startMs: Int64, in directory: Directory
   ) throws -> (segment: PublishedSegment, json: JSONValue, stamp: FileStamp?) {
     let name = SegmentName.manifest(startMs)

@@ -2,11 +2,11 @@ import Encoding
 import FrameBatches
 
 /// Checks segments against each other. Pure.
-enum SessionOrder {
+package enum SessionOrder {
   /// Returns overlaps that are no seams, and gaps that do not end at the next segment's start.
   ///
   /// - Parameter segments: in the order of their starts.
-  static func overlaps(of segments: [PublishedSegment]) -> [Problem] {
+  package static func overlaps(of segments: [PublishedSegment]) -> [Problem] {
     var problems: [Problem] = []
     for (one, next) in zip(segments, segments.dropFirst()) {
       let isSameBatch = one.batchDigest == next.batchDigest
@@ -24,7 +24,7 @@ enum SessionOrder {
   /// - Parameters:
   ///   - isAll: whether the segments are all of the session; otherwise only parts between them can be missing.
   ///   - isCut: whether the session's first segments were removed: the first parts of a batch may be among them.
-  static func missingParts(
+  package static func missingParts(
     of segments: [PublishedSegment], isAll: Bool = true, isCut: Bool = false
   ) -> [Problem] {
     var problems: [Problem] = []
@@ -59,14 +59,14 @@ extension PublishedSegment {
   }
 
   /// Whether it is the part of a batch behind another one. Then the changed blocks of its first picture count from that one.
-  func isNextPart(after other: PublishedSegment) -> Bool {
+  package func isNextPart(after other: PublishedSegment) -> Bool {
     batchDigest == other.batchDigest && part == other.part + 1
   }
 
   /// Whether two overlapping segments are the end of one batch and the beginning of the next, less than half an
   /// interval apart, so that cutting the earlier one's last picture short closes the seam. Where the end of the one is open, the next
   /// may begin anywhere in its last picture's hold.
-  func isSeam(with other: PublishedSegment) -> Bool {
+  package func isSeam(with other: PublishedSegment) -> Bool {
     guard startMs != other.startMs else { return false }
     let (earlier, later) = startMs < other.startMs ? (self, other) : (other, self)
     return earlier.part == earlier.parts && earlier.leavesSeam(atMs: later.startMs)

@@ -44,7 +44,7 @@ package struct SessionRetention: Sendable, Equatable {
   }
 
   /// Whether a segment with this start was removed.
-  func removes(_ startMs: Int64) -> Bool { startMs < self.startMs }
+  package func removes(_ startMs: Int64) -> Bool { startMs < self.startMs }
 
   /// Whether a file of the session's directory belongs to a removed segment.
   func removes(file: String) -> Bool {
@@ -90,7 +90,7 @@ extension SessionDirectory {
   }
 
   /// Returns what `body` reads of the session. If first segments are removed meanwhile, it is called again.
-  func readingRetained<R>(_ body: () throws -> R) throws -> R {
+  package func readingRetained<R>(_ body: () throws -> R) throws -> R {
     while true {
       let before = try retention()
       do {

@@ -8,9 +8,9 @@ package struct StagedSegment {
   package let video: StagedVideo
   /// At least one.
   package let holds: [FrameHold]
-  let codec: String
-  let codedWidth: Int
-  let codedHeight: Int
+  package let codec: String
+  package let codedWidth: Int
+  package let codedHeight: Int
   package let size: Int
   package let sha256: String
   package let samples: Int

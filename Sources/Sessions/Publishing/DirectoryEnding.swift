@@ -147,7 +147,7 @@ extension SessionViews {
   /// - Parameter temporary: a file name to write under, on the same file system.
   /// - Returns: whether the record is new.
   @discardableResult
-  func record(_ end: SessionEnd, _ temporary: String, in directory: SessionDirectory) throws -> Bool {
+  package func record(_ end: SessionEnd, _ temporary: String, in directory: SessionDirectory) throws -> Bool {
     let record = directory.path + "/" + SessionEnd.file
     if try DurableFile.isThere(record) { return false }
     try mark(directory)

@@ -9,7 +9,7 @@ import Glibc
 
 extension SessionDirectory {
   /// Returns when a segment was published, in unix milliseconds; nil if it is gone.
-  func publishedMs(_ startMs: Int64) throws -> Int64? {
+  package func publishedMs(_ startMs: Int64) throws -> Int64? {
     Self.publishedMs(startMs, in: try Directory(opening: path, followingLinks: false))
   }
 

@@ -5,13 +5,13 @@ import ISOMedia
 import JSON
 
 /// The samples of a published segment, read back and checked against its manifest.
-struct SegmentSamples {
+package struct SegmentSamples {
   /// The parameter sets of the video.
-  var parameterSets: ParameterSets
+  package var parameterSets: ParameterSets
   /// The colours in its sample description.
   private(set) var colour: VideoColour?
-  private(set) var video: [Sample] = []
-  private(set) var timing: [Sample] = []
+  package private(set) var video: [Sample] = []
+  package private(set) var timing: [Sample] = []
   /// Whether the key frame carries the parameter sets.
   private(set) var isInBand = false
 }
@@ -23,7 +23,7 @@ extension SegmentSamples {
   }
 
   /// - Parameter bytes: the file that the manifest describes.
-  init(of segment: PublishedSegment, bytes: [UInt8], reader: VideoReader) throws {
+  package init(of segment: PublishedSegment, bytes: [UInt8], reader: VideoReader) throws {
     let tracks = try SegmentTracks(of: segment, bytes: bytes, reader: reader)
     guard !tracks.isAV1 else { throw Self.av1(segment.file) }
     guard let sets = tracks.configuration.flatMap({ ParameterSets(configuration: $0) }) else {
@@ -41,7 +41,7 @@ extension SegmentSamples {
 
   /// Makes the segment last until the next one: its last picture is held longer, or cut short. The timing track has an empty
   /// text for the gap.
-  mutating func stretch(toMs lengthMs: Int64, gapMs: Int64, file: String) throws(BadSession) {
+  package mutating func stretch(toMs lengthMs: Int64, gapMs: Int64, file: String) throws(BadSession) {
     let length = MediaTime.ticks(ms: lengthMs)
     let gap = MediaTime.ticks(ms: gapMs)
     try Self.stretchLast(&video, to: length, file)
@@ -69,7 +69,7 @@ extension SegmentSamples {
   /// Divides what is shown for longer than a reader can count: a picture is repeated, and so is its text.
   ///
   /// - Throws: ``BadSession`` for the video of another encoder.
-  mutating func divideUnreadable(_ file: String) throws(BadSession) {
+  package mutating func divideUnreadable(_ file: String) throws(BadSession) {
     guard (video + timing).contains(where: { $0.duration > Self.longest }) else { return }
     guard let writer = try? SkipSliceWriter(after: parameterSets) else {
       throw Self.unreadableHold(file)
@@ -85,6 +85,17 @@ extension SegmentSamples {
     try requireReadableDurations(file)
   }
 
+  /// Numbers the pictures behind the first one.
+  package func numbered(_ samples: [Sample], _ writer: SkipSliceWriter) throws(SegmentMismatch) -> [Sample] {
+    var numbered = samples
+    for index in samples.indices.dropFirst() {
+      var data = samples[index].data
+      try writer.renumber(&data, index)
+      numbered[index] = Sample(duration: samples[index].duration, data: data)
+    }
+    return numbered
+  }
+
   private static let longest = MediaTime.ticks(ms: MediaTime.maximumSampleMs)
 
   private static func pieces(of duration: Int64) -> [Int64] {
@@ -92,12 +103,12 @@ extension SegmentSamples {
     return (0..<count).map { duration * ($0 + 1) / count - duration * $0 / count }
   }
 
-  static func unreadableHold(_ file: String) -> BadSession {
+  package static func unreadableHold(_ file: String) -> BadSession {
     BadSession(file, "a hold of more than 6.6 hours behind it", advice: "use --gaps cut")
   }
 
   /// Puts the parameter sets before each key frame, for readers of pictures of several kinds.
-  mutating func carryParameterSets() {
+  package mutating func carryParameterSets() {
     for (index, sample) in video.enumerated() where index == 0 || sample.isKey {
       video[index] = Sample(
         duration: sample.duration, data: parameterSets.lengthPrefixed + sample.data, isKey: sample.isKey)
@@ -108,7 +119,7 @@ extension SegmentSamples {
   /// Counts the captures on the timing track from an instant, for pictures without a clock.
   ///
   /// - Throws: ``BadSession`` for a text without a capture.
-  mutating func countTimes(fromMs zeroMs: Int64, file: String) throws(BadSession) {
+  package mutating func countTimes(fromMs zeroMs: Int64, file: String) throws(BadSession) {
     var texts: [Sample] = []
     for sample in timing {
       // The text follows its length in two bytes. That of a gap is empty.
@@ -132,14 +143,14 @@ extension SegmentSamples {
   }
 
   /// Returns the sample description of the video.
-  func description(of segment: PublishedSegment) -> VideoDescription {
+  package func description(of segment: PublishedSegment) -> VideoDescription {
     VideoDescription(
       width: segment.codedWidth, height: segment.codedHeight, parameterSets: parameterSets, colour: colour,
       isInBand: isInBand)
   }
 
   /// Replaces the samples.
-  mutating func set(video: [Sample], timing: [Sample]) {
+  package mutating func set(video: [Sample], timing: [Sample]) {
     (self.video, self.timing) = (video, timing)
   }
 
@@ -237,4 +248,9 @@ extension BoxReader {
     }
     return zip(durations, sizes).map { Sample(duration: $0, data: [UInt8](repeating: 0, count: $1)) }
   }
+}
+
+extension Sample {
+  /// Returns an empty text of the timing track, which stands for a gap.
+  package static func gap(lasting duration: Int64) -> Sample { Sample(duration: duration, data: [0, 0]) }
 }

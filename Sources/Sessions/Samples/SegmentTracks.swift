@@ -2,20 +2,20 @@ import Encoding
 import ISOMedia
 
 /// The samples of a published segment in any coding, read back and checked against its manifest.
-struct SegmentTracks {
+package struct SegmentTracks {
   /// The `avcC` or `av1C` of the video; nil if it is neither H.264 nor AV1.
   let configuration: [UInt8]?
   /// The colours in the video's sample description.
   let colour: VideoColour?
-  let video: [Sample]
+  package let video: [Sample]
   let timing: [Sample]
 
   /// Whether the video is AV1, as in archives of earlier versions. It has a sample for each capture, and no repeats.
-  var isAV1: Bool { configuration.flatMap { AV1Record($0) } != nil }
+  package var isAV1: Bool { configuration.flatMap { AV1Record($0) } != nil }
 
   /// - Parameter bytes: the file that the manifest describes.
   /// - Throws: ``BadSession`` when the file is not the one the manifest describes.
-  init(of segment: PublishedSegment, bytes: [UInt8], reader: VideoReader) throws {
+  package init(of segment: PublishedSegment, bytes: [UInt8], reader: VideoReader) throws {
     func bad(_ cause: String) -> BadSession { BadSession(segment.file, cause) }
     let stored: StoredSamples
     do {

@@ -20,10 +20,10 @@ private let jpegScale: Int32 = 2
 
 extension ImageFormat {
   /// The ending of its files' names.
-  var ending: String { self == .png ? "png" : "jpg" }
+  package var ending: String { self == .png ? "png" : "jpg" }
 
   /// - Parameter picture: RGB for a PNG, the planes of the film for a JPEG.
-  func image(of picture: FrameBuffer) throws(FFmpegError) -> [UInt8] {
+  package func image(of picture: FrameBuffer) throws(FFmpegError) -> [UInt8] {
     switch self {
     case .png: try ImageFile.png(picture, effort: pngEffort)
     case .jpeg: try ImageFile.jpeg(picture, scale: jpegScale)
@@ -38,7 +38,7 @@ extension SegmentVideos {
   ///   - frame: its index in the segment's list.
   ///   - box: the maximum size; a smaller picture keeps its own.
   /// - Throws: ``BadSession`` if the video is missing, damaged, or not the one that the manifest describes.
-  func image(
+  package func image(
     of segment: PublishedSegment, frame: Int, fitting box: PixelSize, as format: ImageFormat
   ) throws -> [UInt8] {
     let pictures = try SegmentPictures(reader, isRGB: format == .png).pictures(

@@ -19,7 +19,7 @@ package struct VisibleWord: Sendable, Equatable {
   }
 
   /// Whether it is the same word at the same place.
-  func isSame(_ text: String, in box: PictureRegion) -> Bool { self.text == text && self.box.overlaps(box) }
+  package func isSame(_ text: String, in box: PictureRegion) -> Bool { self.text == text && self.box.overlaps(box) }
 }
 
 extension PictureRegion {
@@ -31,7 +31,7 @@ extension PictureRegion {
 package struct SegmentText: Sendable, Equatable {
   package static let format = "segment-text/1"
   /// Maximum number of words of a segment, and bytes of its file.
-  static let (maximumWords, maximumBytes) = (40_000, 16 << 20)
+  package static let (maximumWords, maximumBytes) = (40_000, 16 << 20)
   /// The name under which a file is written, with the session locked. A later one replaces what a crash leaves.
   static let temporary = ".text"
 
@@ -67,7 +67,7 @@ extension SegmentText {
   }
 
   /// Whether a file says that no word is left out and that every picture could be read. It says so before its words.
-  static func isWhole(_ bytes: [UInt8]) -> Bool {
+  package static func isWhole(_ bytes: [UInt8]) -> Bool {
     let head = bytes.prefix(1_024)
     return [#""leftOut":0,"#, #""unreadMs":[],"#].allSatisfy { !head.ranges(of: Array($0.utf8)).isEmpty }
   }
@@ -96,7 +96,7 @@ extension SegmentText {
   }
 
   /// Whether it has the words of a segment.
-  func isText(of segment: PublishedSegment) -> Bool { startMs == segment.startMs && sha256 == segment.sha256 }
+  package func isText(of segment: PublishedSegment) -> Bool { startMs == segment.startMs && sha256 == segment.sha256 }
 }
 
 extension VisibleWord {

@@ -120,7 +120,7 @@ package struct SessionText {
 
 extension SessionDirectory {
   /// Returns the starts of the segments with a file of words, in no order.
-  func textStarts() throws -> [Int64] {
+  package func textStarts() throws -> [Int64] {
     guard try DurableFile.isDirectory(path) else { return [] }
     return try Directory(opening: path, followingLinks: false).entries().compactMap {
       SegmentName.start(ofText: $0.name)

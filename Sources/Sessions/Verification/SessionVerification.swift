@@ -145,7 +145,7 @@ package enum Verification {
 
 extension SessionDirectory {
   /// Returns the videos that session.json lists.
-  func listedVideos() throws -> [String] {
+  package func listedVideos() throws -> [String] {
     guard let json = try bytes(of: IndexText.jsonFile, limit: IndexText.maximumBytes) else { return [] }
     let startMs = try retention()?.startMs ?? .min
     return IndexText.videos(in: json, of: session).filter { SegmentName.start(ofVideo: $0) ?? .max >= startMs }
@@ -154,7 +154,7 @@ extension SessionDirectory {
 
 extension Problem {
   /// A video whose manifest is gone: only session.json still lists it.
-  static func withoutManifest(_ file: String) -> Problem {
+  package static func withoutManifest(_ file: String) -> Problem {
     Problem(file: file, what: "listed in session.json, but it has no manifest")
   }
 }

@@ -1,4 +1,5 @@
 import ArgumentParser
+import Films
 import FrameBatches
 import Sessions
 

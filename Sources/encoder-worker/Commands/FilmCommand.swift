@@ -1,6 +1,7 @@
 import ArgumentParser
 import Encoding
 import FileSystem
+import Films
 import FrameBatches
 import SegmentEncoder
 import Sessions

@@ -1,6 +1,7 @@
 import ArgumentParser
 import Encoding
 import FileSystem
+import Films
 import Sessions
 
 /// The size of a film's pictures; the same for every command that makes a film.

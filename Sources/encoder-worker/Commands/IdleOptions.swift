@@ -1,4 +1,5 @@
 import ArgumentParser
+import Films
 import Sessions
 
 /// The handling of idle time; the same for every command that makes a film.

@@ -5,6 +5,7 @@ import ISOMedia
 import JSON
 import SegmentEncoder
 import Sessions
+import Showing
 
 /// The option for the picture on screen at an instant.
 struct InstantOption: ParsableArguments {

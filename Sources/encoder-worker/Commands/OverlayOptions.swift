@@ -1,6 +1,7 @@
 import ArgumentParser
 import Encoding
 import FrameBatches
+import Reencoding
 import Sessions
 
 /// Options of the texts that are drawn into pictures.

@@ -1,9 +1,12 @@
 import ArgumentParser
 import Encoding
 import FileSystem
+import Films
 import FrameBatches
+import Reencoding
 import SegmentEncoder
 import Sessions
+import Showing
 
 /// The format of the images that `pictures` writes.
 enum PictureFormat: String, ExpressibleByArgument, CaseIterable {

@@ -1,6 +1,7 @@
 import ArgumentParser
 import Encoding
 import FileSystem
+import Reencoding
 import SegmentEncoder
 import Sessions
 import Synchronization

@@ -5,6 +5,7 @@ import Glibc
 import SegmentEncoder
 import Serving
 import Sessions
+import Showing
 
 struct ServeCommand: ReportingCommand {
   static let configuration = CommandConfiguration(

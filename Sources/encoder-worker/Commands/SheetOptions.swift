@@ -3,6 +3,7 @@ import Encoding
 import FileSystem
 import SegmentEncoder
 import Sessions
+import Showing
 
 /// The options of a contact sheet.
 struct SheetOptions: ParsableArguments {

@@ -1,7 +1,9 @@
 import ArgumentParser
 import Encoding
 import FileSystem
+import Films
 import FrameBatches
+import Reencoding
 import Remote
 import SegmentEncoder
 import Sessions

@@ -1,6 +1,7 @@
 import ArgumentParser
 import Encoding
 import FileSystem
+import Films
 import FrameBatches
 import Glibc
 import Logging
@@ -8,6 +9,7 @@ import Notifying
 import Remote
 import SegmentEncoder
 import Sessions
+import Showing
 import WorkQueues
 
 /// The exit statuses, after sysexits.h.

@@ -2,6 +2,7 @@ import Encoding
 import Foundation
 import FrameBatches
 import Sessions
+import Showing
 import TestSupport
 import Testing
 

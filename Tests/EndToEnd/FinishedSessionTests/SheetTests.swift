@@ -4,6 +4,7 @@ import Testing
 
 @testable import Encoding
 @testable import Sessions
+@testable import Showing
 
 /// `pictures --sheet`: the contact sheet of a session.
 @Suite struct SheetTests {

@@ -37,7 +37,7 @@ extension [FilmChapter] {
   /// The chapters as tags of a playlist. The beginning of a film and the end of a gap have none.
   ///
   /// - Parameter place: ends each identity.
-  func dateRanges(of place: String = "") -> String {
+  package func dateRanges(of place: String = "") -> String {
     var last: (id: String, count: Int)?
     return filter { $0.kind != .start && $0.kind != .afterGap }.map { chapter in
       let id = chapter.rangeID

@@ -8,7 +8,7 @@ import FrameBatches
 import Glibc
 import ISOMedia
 
-struct HLSPackage {
+package struct HLSPackage {
   /// The directory of a growing session's package, in the session's.
   static let directory = "hls"
 
@@ -17,9 +17,16 @@ struct HLSPackage {
   /// A temporary name that no other process uses, on the same file system.
   let temporary: String
   /// Unix milliseconds.
-  var nowMs = WallClock.nowMs
+  let nowMs: Int64
   /// Returns the chapters of a segment; nil where its manifest has to be read.
-  var marks: (PublishedSegment) -> SegmentMarks? = { _ in nil }
+  var marks: (PublishedSegment) -> SegmentMarks?
+
+  package init(
+    path: String, temporary: String, nowMs: Int64 = WallClock.nowMs,
+    marks: @escaping (PublishedSegment) -> SegmentMarks? = { _ in nil }
+  ) {
+    (self.path, self.temporary, self.nowMs, self.marks) = (path, temporary, nowMs, marks)
+  }
 
   /// Writes the package of a finished session.
   ///
@@ -28,7 +35,7 @@ struct HLSPackage {
   ///   - dates: tags of the playlist that name instants.
   /// - Returns: the size of all fragments, in bytes.
   /// - Throws: ``BadSession``, ``DiskError``.
-  func write(
+  package func write(
     _ segments: [PublishedSegment], from session: SessionDirectory, dates: String = "",
     progress: (Int, Int) throws -> Void
   ) throws -> Int {

@@ -7,7 +7,7 @@ import FrameBatches
 import ISOMedia
 
 /// The text of a media playlist, built entry by entry. A live playlist only grows at its end.
-struct HLSPlaylist {
+package struct HLSPlaylist {
   enum Kind: String {
     /// Players reload it for new entries.
     case live = "EVENT"
@@ -17,21 +17,29 @@ struct HLSPlaylist {
   }
 
   /// A fragment in a playlist.
-  struct Entry {
-    let file: String
+  package struct Entry {
+    package let file: String
     /// The file that initializes its decoder.
-    let initialization: String
+    package let initialization: String
     /// Unix milliseconds.
     let startMs: Int64
     /// When the last picture leaves the screen.
     let endMs: Int64
     /// nil if it is not known yet.
     var layout: HLSLayout?
+
+    package init(file: String, initialization: String, startMs: Int64, endMs: Int64, layout: HLSLayout? = nil) {
+      self.file = file
+      self.initialization = initialization
+      self.startMs = startMs
+      self.endMs = endMs
+      self.layout = layout
+    }
   }
 
-  static let file = "session.m3u8"
+  package static let file = "session.m3u8"
   /// The file of every gap.
-  static let gapFile = "gap.m4s"
+  package static let gapFile = "gap.m4s"
   /// In the place of `segment-` in the name of a fragment that goes on with the last picture of the segment before it.
   static let holdPrefix = "hold-"
   /// Comments for our own readers; players ignore them.
@@ -49,12 +57,12 @@ struct HLSPlaylist {
   /// In seconds: that of sessions with a picture a second. Players look for new entries once in this time.
   private static let minimumTargetS: Int64 = 6
   /// A longer gap is not listed: the player's time skips it.
-  static let maximumGapMs: Int64 = 3_600_000
+  package static let maximumGapMs: Int64 = 3_600_000
   /// A longer playlist gets no further chapters, in bytes. A day of segments of five seconds has 3 MB without chapters. A chapter has 130
   /// bytes and its title, of at most 200: with the most and the longest in each segment, the limit is met after three hours.
   private static let maximumBytesWithChapters = 12 << 20
 
-  private(set) var text: String
+  package private(set) var text: String
   /// The maximum duration of an entry, rounded to seconds. It never changes.
   private let targetS: Int64
   /// The end of the last entry, in unix milliseconds.
@@ -77,7 +85,7 @@ struct HLSPlaylist {
   /// - Parameters:
   ///   - parts: all of the session, at least one.
   ///   - dates: tags that name instants.
-  init(of session: SessionID, _ parts: [HLSSegment], dates: String = "") {
+  package init(of session: SessionID, _ parts: [HLSSegment], dates: String = "") {
     self.init(
       of: session, .complete, startMs: parts[0].segment.startMs, maximumMs: parts.map(\.lengthMs).max() ?? 0)
     text += dates
@@ -156,7 +164,7 @@ struct HLSPlaylist {
   static func hasEnded(_ text: [UInt8]) -> Bool { text.suffix(endTag.utf8.count).elementsEqual(endTag.utf8) }
 
   /// Returns the files that a playlist names.
-  static func files(in text: [UInt8]) -> Set<String> {
+  package static func files(in text: [UInt8]) -> Set<String> {
     let lines = text.split(separator: UInt8(ascii: "\n")).compactMap { (line) -> String? in
       if line.first != UInt8(ascii: "#") { return String(decoding: line, as: UTF8.self) }
       guard line.starts(with: mapTag.utf8) else { return nil }
@@ -182,7 +190,7 @@ struct HLSPlaylist {
   }
 
   /// Returns whether an entry can be added: it ends behind all others, and none has to change for it.
-  func hasRoom(for entry: Entry) -> Bool {
+  package func hasRoom(for entry: Entry) -> Bool {
     entry.endMs > max(endMs, entry.startMs) && entry.endMs - entry.startMs <= maximumMs
   }
 
@@ -191,7 +199,9 @@ struct HLSPlaylist {
   /// - Parameters:
   ///   - marks: the chapters of the segment; nil for a hold.
   ///   - gap: the gap before it, by the manifests.
-  mutating func append(_ entry: Entry, _ marks: SegmentMarks? = SegmentMarks(), behind gap: SessionIndex.Gap? = nil) {
+  package mutating func append(
+    _ entry: Entry, _ marks: SegmentMarks? = SegmentMarks(), behind gap: SessionIndex.Gap? = nil
+  ) {
     if entry.startMs > endMs { appendGap(untilMs: entry.startMs) }
     if initialization != nil, entry.initialization != initialization || isBehindJump {
       text += HLSViews.discontinuityTag
@@ -231,7 +241,7 @@ struct HLSPlaylist {
   /// Ends the playlist.
   ///
   /// - Parameter endMs: the end of the session, in unix milliseconds; a gap is listed up to there.
-  mutating func end(atMs endMs: Int64) {
+  package mutating func end(atMs endMs: Int64) {
     if endMs > self.endMs { appendGap(untilMs: endMs) }
     text += Self.endTag
   }

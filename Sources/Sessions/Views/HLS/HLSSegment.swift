@@ -4,14 +4,14 @@ import Encoding
 import FileSystem
 import ISOMedia
 
-struct HLSSegment {
-  let segment: PublishedSegment
+package struct HLSSegment {
+  package let segment: PublishedSegment
   /// See ``PublishedSegment/pictureKind``.
   let kind: String
   /// From the session's start.
   let startMs: Int64
   /// The duration of the fragment. Seams are closed: the last picture is held until the next segment, or cut short.
-  let lengthMs: Int64
+  package let lengthMs: Int64
   /// Whether the fragment carries its parameter sets. It does so after segments of another kind, because stock ffmpeg keeps the
   /// parameter sets of the first initialization.
   var carriesParameterSets = false
@@ -19,7 +19,7 @@ struct HLSSegment {
   private(set) var isHold = false
 
   /// Returns all segments of a session.
-  static func all(_ segments: [PublishedSegment]) -> [HLSSegment] {
+  package static func all(_ segments: [PublishedSegment]) -> [HLSSegment] {
     guard let first = segments.first else { return [] }
     var isMixed = false
     let firstKind = first.pictureKind
@@ -65,7 +65,9 @@ struct HLSSegment {
   /// Returns the files that a player needs, and the layout of the fragment.
   ///
   /// - Throws: ``BadSession`` when its video is missing or damaged.
-  func files(from session: SessionDirectory) throws -> (initialization: [UInt8], fragment: [UInt8], layout: HLSLayout) {
+  package func files(from session: SessionDirectory) throws -> (
+    initialization: [UInt8], fragment: [UInt8], layout: HLSLayout
+  ) {
     let (fragment, description) = try placed(SegmentSamples(of: segment, in: session))
     return (MP4Fragment.initialization(description), fragment.bytes, HLSLayout(of: fragment, description))
   }
@@ -73,7 +75,7 @@ struct HLSSegment {
   /// Returns the layout of the fragment. This reads only the tables of the video.
   ///
   /// - Throws: ``BadSession`` when its video is missing, or has other tables than ours.
-  func layout(from session: SessionDirectory) throws -> HLSLayout {
+  package func layout(from session: SessionDirectory) throws -> HLSLayout {
     let (fragment, description) = try placed(SegmentSamples(outlineOf: segment, in: session))
     return HLSLayout(of: fragment, description)
   }
@@ -104,12 +106,12 @@ extension PublishedSegment {
 
 extension HLSPlaylist.Entry {
   /// The names of its files change with their contents.
-  init(_ part: HLSSegment, layout: HLSLayout? = nil) {
+  package init(_ part: HLSSegment, layout: HLSLayout? = nil) {
     self.init(part, initialization: Self.initialization(of: part), layout)
   }
 
   /// Returns the entries of all parts.
-  static func all(_ parts: [HLSSegment]) -> [HLSPlaylist.Entry] {
+  package static func all(_ parts: [HLSSegment]) -> [HLSPlaylist.Entry] {
     var last: (part: HLSSegment, name: String)?
     return parts.map { part in
       // Most have the kind of the one before.

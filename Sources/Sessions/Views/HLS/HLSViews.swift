@@ -6,7 +6,7 @@ import Encoding
 import ISOMedia
 
 /// The key frame of a fragment, and its codec.
-struct HLSLayout: Equatable {
+package struct HLSLayout: Equatable {
   /// The fragment's size, in bytes.
   let bytes: Int
   /// The range of `moof` and the key frame behind it.
@@ -62,21 +62,21 @@ extension HLSLayout {
 }
 
 /// The playlists that are made from a media playlist.
-struct HLSViews {
-  static let keyFramesFile = "iframes.m3u8"
-  static let multivariantFile = "multivariant.m3u8"
+package struct HLSViews {
+  package static let keyFramesFile = "iframes.m3u8"
+  package static let multivariantFile = "multivariant.m3u8"
   static let independenceTag = "#EXT-X-INDEPENDENT-SEGMENTS\n"
   static let discontinuityTag = "#EXT-X-DISCONTINUITY\n"
 
   /// The media playlist without our comments on fragments.
   let media: [UInt8]
   /// Each entry is one key frame, shown until the next.
-  let keyFrames: [UInt8]
+  package let keyFrames: [UInt8]
   /// Names the other two.
-  let multivariant: [UInt8]
+  package let multivariant: [UInt8]
 
   /// - Parameter text: a playlist by ``HLSPlaylist`` with the layouts of all fragments, 4 MB for a day.
-  init(of text: [UInt8]) {
+  package init(of text: [UInt8]) {
     var (pictures, rate, keyFrameRate) = (Pictures(), PeakRate(), PeakRate())
     var (media, keyFrames) = ([UInt8](), [UInt8]())
     media.reserveCapacity(text.count)

@@ -5,9 +5,12 @@ import FileSystem
 import FrameBatches
 
 /// All views.
-enum ViewList {
+package enum ViewList {
   /// In the order in which they are written: readers of a segment in `session.json` find its event, too.
   static let all: [any SessionView] = [SentryView(), IndexView(), LivePlaylistView(), ThumbnailView()]
+
+  /// The directories of views in a session's.
+  package static var directories: [String] { all.compactMap(\.directory) }
 }
 
 extension ViewKinds {

@@ -1,0 +1,151 @@
+// A session as one MP4, with its coded pictures, times and timing track unchanged. Each segment is read once. `moov` stands first,
+// in space reserved by the manifests' counts; unused space is removed at the end.
+
+import Encoding
+import FileSystem
+import ISOMedia
+import Sessions
+
+/// Writes a film part by part. Dropping it without ``finish()`` leaves an unfinished film in the file.
+struct FilmWriter {
+  private let file: OutputFile
+  private let plan: StitchPlan
+  /// The bytes reserved for `moov`.
+  private let movieSpace: Int
+  /// Whether key frames carry their parameter sets, because there is more than one kind.
+  private let isMixed: Bool
+  private var video = MP4Track(isVideo: true)
+  /// One for each ``PublishedSegment/pictureKind``: this bounds the size of `moov`.
+  private var descriptions: [String: VideoDescription] = [:]
+  private var timing = MP4Track(isVideo: false)
+  /// Whether a frame was captured in what the film shows. WebKitGTK waits for ever for the first text of a track without any.
+  private var hasTexts = false
+  private var end: Int
+  private var clock: FilmClock
+  private let chapters: [Chapter]
+  private static let movieOffset = MP4Movie.fileType.count
+  /// A film has at least this many bytes for each unused byte: 0.5 %.
+  private static let sizePerUnusedByte = 200
+
+  init(_ file: OutputFile, plan: StitchPlan) throws {
+    self.file = file
+    self.plan = plan
+    let kinds = Set(plan.parts.map(\.segment.pictureKind))
+    isMixed = kinds.count > 1
+    clock = FilmClock(plan.speed)
+    let samples = plan.parts.reduce(0) { sum, part in
+      let own = part.segment.samples + part.segment.frames.count + 1
+      return sum + own + plan.mostRepeats(in: part, ofSamples: own)
+    }
+    let keys = plan.parts.reduce(0) { $0 + ($1.segment.isImported ? $1.segment.samples : 0) }
+    chapters = plan.namedMap(of: "").movieChapters
+    let chapterSize = chapters.reduce(0) { $0 + 9 + $1.title.utf8.count }
+    // A segment's two parameter sets have 2 KiB at most; a key picture's has some bytes.
+    movieSpace =
+      4_096 + 4_096 * kinds.count + MP4Track.tableSize(samples: samples, chunks: 2 * plan.parts.count, keys: keys)
+      + chapterSize
+    end = Self.movieOffset + movieSpace + 16
+    try file.write(MP4Movie.fileType, at: 0)
+  }
+
+  mutating func append(_ part: StitchPlan.Part, from videos: some SegmentVideos) throws {
+    let segment = part.segment
+    let known = descriptions[segment.pictureKind]
+    var samples = try self.samples(of: part, from: videos)
+    // The parts of a kind have one description.
+    samples.parameterSets.keyPicture = samples.parameterSets.keyPicture ?? known?.parameterSets.keyPicture
+    if isMixed { samples.carryParameterSets() }
+    let description = samples.description(of: segment)
+    descriptions[segment.pictureKind] = description
+    guard known == nil || known == description else {
+      throw BadSession(segment.file, "other parameter sets than its manifest makes one expect")
+    }
+    let texts = samples.timing.flatMap(\.data)
+    let pictures = samples.video.flatMap(\.data)
+    hasTexts = hasTexts || samples.timing.contains { $0.data.count > 2 }
+    timing.append(samples.timing, at: UInt64(end))
+    video.append(samples.video, at: UInt64(end + texts.count), as: description)
+    try file.write(texts + pictures, at: end)
+    end += texts.count + pictures.count
+  }
+
+  /// Reads the samples of a part, as the film has them.
+  private mutating func samples(of part: StitchPlan.Part, from videos: some SegmentVideos) throws -> SegmentSamples {
+    let segment = part.segment
+    let bytes = try videos.video(of: segment)
+    var samples = try SegmentSamples(of: segment, bytes: bytes, reader: videos.reader)
+    let endMs = part.skippedMs + part.sessionMs - part.earlyMs
+    let isShorter = part.isOnlyFirst && endMs < segment.endMs - segment.startMs
+    if !isShorter { try samples.stretch(toMs: endMs, gapMs: part.gapMs, file: segment.file) }
+    if let zeroMs = plan.zeroMs { try samples.countTimes(fromMs: zeroMs, file: segment.file) }
+    let start = samples.removeBeginning(ofMs: part.skippedMs)
+    if part.isOnlyFirst {
+      samples.keepFirst(forMs: endMs - part.skippedMs, gapMs: part.gapMs)
+    } else if plan.speed.isFast, !segment.isImported {
+      samples.removeRepeats()
+    }
+    try samples.shortenIdle(of: part)
+    samples.lead(byMs: part.earlyMs)
+    if plan.speed != .normal { samples.retime(from: MediaTime.ticks(ms: part.startMs), &clock) }
+    try samples.divideUnreadable(segment.file)
+    do {
+      // An imported video may have a key frame there.
+      if start > 0, samples.video.first?.isKey != true {
+        try samples.open { writer in
+          let order = CodedPictureOrder(start: start, columns: writer.columns, rows: writer.rows)
+          return try videos.reader.planes(of: order, in: segment, bytes)
+        }
+      }
+    } catch is SegmentMismatch {
+      throw BadSession(
+        segment.file, "the video of another encoder, which cannot be cut between its key frames",
+        advice: "begin at \(segment.startMs), or run reencode first")
+    } catch let error as FFmpegError {
+      throw BadSession(segment.file, "\(error)")
+    }
+    switch plan.cadence(of: part) {
+    case .ofSegment: break
+    case .beforeSeam: samples.addRepeatsBeforeSeam()
+    case .own: samples.addRepeats()
+    case .dense: samples.addRepeats(.dense)
+    }
+    return samples
+  }
+
+  private var movie: [UInt8] {
+    MP4Movie.bytes(
+      of: hasTexts ? [video, timing] : [video], chapters: chapters,
+      startMs: plan.zeroMs == nil ? plan.shown.lowerBound : nil)
+  }
+
+  /// Writes `moov` and the header of `mdat`.
+  ///
+  /// - Returns: the film's size in bytes.
+  mutating func finish() throws -> Int {
+    let mediaOffset = Self.movieOffset + movieSpace
+    var media = MP4Box()
+    media.u32(1)  // the size follows in 64 bits
+    media.ascii("mdat")
+    media.u64(UInt64(end - mediaOffset))
+    try file.write(media.bytes, at: mediaOffset)
+    var movie = movie
+    // The space is an upper bound that leaves at least the 8 bytes of an empty box.
+    var unused = movieSpace - movie.count
+    precondition(unused >= 8)
+    if Self.sizePerUnusedByte * unused > end {
+      try file.move(mediaOffset..<end, to: mediaOffset - unused)
+      end -= unused
+      video.move(by: unused)
+      timing.move(by: unused)
+      let space = movie.count
+      movie = self.movie
+      // Offsets that fit 32 bits again save 4 bytes a chunk, and a film of more than 4 GiB has many chunks.
+      unused = space - movie.count
+    }
+    var head = MP4Box()
+    head.append(movie)
+    if unused > 0 { head.box("free") { $0.zeros(unused - 8) } }
+    try file.write(head.bytes, at: Self.movieOffset)
+    return end
+  }
+}

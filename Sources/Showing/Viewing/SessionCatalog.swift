@@ -1,0 +1,234 @@
+// The sessions of an output, for viewers. Read only, and safe beside workers. Sessions are cached until their files change.
+
+import Encoding
+import FileSystem
+import FrameBatches
+import Glibc
+import JSON
+import Sessions
+import Synchronization
+
+/// Reads an output that workers write to at the same time. For any thread.
+public final class SessionCatalog: Sendable {
+  /// The output's path.
+  public let output: String
+  private let decoders: DecoderForkServer?
+  /// The list of all sessions.
+  package let listing: SessionListing
+  private struct CachedPlayback {
+    let stamp: [FileStamp?]
+    let playback: SessionPlayback
+    let entries: [Int64: SessionPlayback.Entry]
+  }
+
+  /// Each costs its segments.
+  private let playbacks = Mutex(LRUCache<SessionID, CachedPlayback>(limit: maximumCachedSegments))
+  /// The starts of the segments of some sessions.
+  private let listings = Mutex(LRUCache<SessionID, (stamp: [FileStamp?], startsMs: [Int64])>(limit: 8))
+  /// A session is read once, whatever the number of requests. Few are read at a time, because a long one takes memory.
+  private let reading = KeyLocks<SessionID>(width: 4)
+  private let looked = Mutex(Looked())
+
+  /// Maximum number of cached segments of all sessions. The session requested last is always cached.
+  private static let maximumCachedSegments = 20_000
+
+  /// Opens an output. Sessions are read when they are asked for.
+  ///
+  /// - Parameters:
+  ///   - output: the directory that has a directory for each session.
+  ///   - decoders: the sandbox; nil to read trusted segments in this process.
+  /// - Throws: `DiskError` if there is no such directory.
+  public init(of output: String, decoders: DecoderForkServer? = nil) throws {
+    self.decoders = decoders
+    self.output = DurableFile.resolved(output)
+    listing = SessionListing(of: self.output)
+    _ = try Directory(opening: self.output)
+  }
+
+  /// Throws if the output cannot be read. Its cost does not depend on the size of the output.
+  package func requireOutput() throws(DiskError) { _ = try Directory(opening: output) }
+
+  /// Returns whether the directory is a spool without sessions.
+  ///
+  /// - Throws: `DiskError` if the output cannot be read.
+  public func isSpool() throws -> Bool {
+    try DurableFile.isDirectory(output + "/incoming") && DurableFile.isDirectory(output + "/tmp") && sessions().isEmpty
+  }
+
+  // MARK: - All sessions
+
+  /// Returns all sessions, the newest first. A session that cannot be read has a ``SessionSummary/error``.
+  ///
+  /// - Throws: `DiskError` if the output cannot be read.
+  public func sessions() throws -> [SessionSummary] { try listing.summaries() }
+
+  /// Returns all sessions as JSON (`session-list/1`), the newest first.
+  ///
+  /// - Throws: `DiskError` if the output cannot be read.
+  public func list() throws -> [UInt8] { try listing.all().json }
+
+  /// Returns the free bytes on the output's file system.
+  ///
+  /// - Throws: `DiskError` if the disk does not answer.
+  public func freeBytes() throws -> Int { try DurableFile.freeBytes(at: output) }
+
+  // MARK: - One session
+
+  private var tombstones: SessionTombstones { SessionTombstones(output: output) }
+
+  /// Returns the tombstone of a session; nil if it was not deleted.
+  package func tombstone(of session: SessionID) throws -> Tombstone? { try tombstones.tombstone(of: session) }
+
+  /// Returns a session as it is now; nil if it has no segment, or was deleted.
+  ///
+  /// - Parameter session: its name.
+  /// - Throws: `BadSession` if no manifest of the session can be read; `DiskError` if the output cannot be read.
+  public func playback(of session: SessionID) throws -> SessionPlayback? {
+    guard try tombstone(of: session) == nil, let stamp = try stamp(of: session) else { return nil }
+    if let known = known(session), known.stamp == stamp { return known.playback }
+    return try reading.withLock(session) {
+      let known = known(session)
+      if let known, known.stamp == stamp { return known.playback }
+      return try read(session, stamp, cached: known?.entries ?? [:])
+    }
+  }
+
+  /// Returns the frame on screen at an instant; nil if there is no such session. It reads the manifests of three segments at most.
+  ///
+  /// - Throws: ``NothingOnScreen``; ``BadSession``, ``DamagedOutput`` if a manifest is not as it was written.
+  package func frame(of session: SessionID, at instant: SessionInstant) throws -> SessionFrame? {
+    guard let startsMs = try startsMs(of: session), !startsMs.isEmpty else { return nil }
+    return try SessionFrame(of: directory(of: session), at: instant, startsMs: startsMs)
+  }
+
+  /// Returns the last frame of a session; nil if there is no such session. It reads one manifest.
+  ///
+  /// - Throws: ``BadSession``, ``DamagedOutput`` if the manifest is not as it was written.
+  package func lastFrame(of session: SessionID) throws -> SessionFrame? {
+    try stamp(of: session) == nil ? nil : SessionFrame(lastOf: directory(of: session))
+  }
+
+  /// Returns the first segment of a session; nil if there is no such session. It reads one manifest.
+  ///
+  /// - Throws: ``BadSession``, ``DamagedOutput`` if the manifest is not as it was written.
+  package func firstSegment(of session: SessionID) throws -> PublishedSegment? {
+    guard try stamp(of: session) != nil, let firstMs = try directory(of: session).firstStart() else { return nil }
+    return try directory(of: session).soundManifest(firstMs).segment
+  }
+
+  /// Returns the first picture of a segment as a JPEG that fits 320 × 320 pixels. It reads one video.
+  ///
+  /// - Throws: ``BadSession`` if the video is missing, damaged, or not the one that the manifest describes.
+  package func thumbnail(of segment: PublishedSegment, of session: SessionID) throws -> [UInt8] {
+    try SessionThumbnail.jpeg(of: segment, in: directory(of: session))
+  }
+
+  private func directory(of session: SessionID) -> SessionDirectory {
+    SessionDirectory(output: output, session: session, decoders: decoders)
+  }
+
+  /// Returns the starts of a session's segments, in order; nil if there is no such session.
+  private func startsMs(of session: SessionID) throws -> [Int64]? {
+    guard let stamp = try stamp(of: session) else { return nil }
+    if let cached = listings.withLock({ $0.value(of: session) }), cached.stamp == stamp { return cached.startsMs }
+    let startsMs = try directory(of: session).publishedStarts()
+    listings.withLock { $0.insert((stamp, startsMs), for: session) }
+    return startsMs
+  }
+
+  /// Opens `session.json`, `session.ffconcat`, a video, a manifest or the words of a segment.
+  ///
+  /// - Returns: nil for any other name, or if there is no plain file.
+  package func file(_ name: String, of session: SessionID) throws -> OpenFile? {
+    let isOurs =
+      name == IndexText.jsonFile || name == IndexText.scriptFile || SegmentName.start(ofVideo: name) != nil
+      || SegmentName.start(ofManifest: name) != nil || SegmentName.start(ofText: name) != nil
+    guard isOurs, try DurableFile.isDirectory(output + "/" + session.description) else { return nil }
+    let directory = try Directory(opening: output + "/" + session.description, followingLinks: false)
+    return try OpenFile(name, in: directory)
+  }
+
+  private func known(_ session: SessionID) -> CachedPlayback? { playbacks.withLock { $0.value(of: session) } }
+
+  private func read(
+    _ session: SessionID, _ stamp: [FileStamp?], cached: [Int64: SessionPlayback.Entry]
+  ) throws -> SessionPlayback? {
+    let directory = directory(of: session)
+    let opened = try Directory(opening: directory.path, followingLinks: false)
+    let names = try SessionNames(in: opened)
+    let retention = try directory.retention()
+    let starts = names.manifests.filter { retention?.removes($0) != true }
+    let (entries, problems) = EntryReading(of: starts, in: directory, opened, cached: cached).read()
+    // First segments were removed meanwhile.
+    if try !problems.isEmpty && directory.retention() != retention { return try read(session, stamp, cached: cached) }
+    guard !entries.isEmpty else {
+      if let first = problems.first { throw BadSession(session.description, "\(first.what)") }
+      return nil
+    }
+    let playback = SessionPlayback(
+      of: directory, entries, videos: names.videos, hasEnded: names.hasEnd, problems: problems, isCut: retention != nil)
+    let byStart = Dictionary(uniqueKeysWithValues: entries.map { ($0.segment.startMs, $0) })
+    let latest = CachedPlayback(stamp: stamp, playback: playback, entries: byStart)
+    // The session requested last is kept, however long it is.
+    playbacks.withLock { $0.insert(latest, for: session, cost: min(entries.count, Self.maximumCachedSegments)) }
+    return playback
+  }
+
+  /// Returns a stamp that changes with the session; nil if there is no session.
+  private func stamp(of session: SessionID) throws -> [FileStamp?]? {
+    let directory = try Directory(opening: output)
+    guard try DurableFile.isDirectory(output + "/" + session.description),
+      let own = directory.stamp(of: session.description)
+    else { return nil }
+    return [own, directory.stamp(of: session.description + "/" + IndexText.jsonFile)]
+  }
+
+  // MARK: - Removed sessions
+
+  /// Sessions that are not in the output any more.
+  package struct Removed {
+    /// Those with a tombstone.
+    package var deleted: Set<SessionID> = []
+    /// Those without a directory, for example after `prune`.
+    package var missing: Set<SessionID> = []
+
+    package var all: Set<SessionID> { deleted.union(missing) }
+  }
+
+  /// The sessions that were there at the last look for removed ones.
+  private struct Looked {
+    /// Change when a session or a tombstone comes or goes.
+    var stamps: [FileStamp?] = []
+    /// Whether an earlier look had the same stamps. Two changes within a tick of the file system's clock have one stamp.
+    var isSettled = false
+    var sessions: Set<SessionID> = []
+  }
+
+  /// Forgets what is cached of sessions that were deleted or removed. Call it every few seconds: it looks for a session when something
+  /// of it is cached, and again when the output's directory or that of the tombstones has changed. Otherwise its cost does not depend
+  /// on the number of sessions. The list finds them by itself.
+  ///
+  /// - Parameter others: further sessions to look for, of which the caller caches something.
+  /// - Returns: those that were deleted or removed.
+  package func forgetRemoved(and others: Set<SessionID>) throws -> Removed {
+    let sessions =
+      others
+      .union(playbacks.withLock { $0.keys })
+      .union(listings.withLock { $0.keys })
+    guard !sessions.isEmpty else { return Removed() }
+    let directory = try Directory(opening: output)
+    let stamps = [directory.stamp(of: "."), try tombstones.stamp()]
+    let removed = try looked.withLock { looked in
+      let isUnchanged = looked.stamps == stamps
+      let new = isUnchanged && looked.isSettled ? sessions.subtracting(looked.sessions) : sessions
+      let missing = new.filter { directory.stamp(of: $0.description) == nil }
+      let removed = Removed(deleted: try tombstones.sessions(among: new), missing: missing)
+      looked = Looked(stamps: stamps, isSettled: isUnchanged, sessions: sessions.subtracting(removed.all))
+      return removed
+    }
+    guard !removed.all.isEmpty else { return removed }
+    playbacks.withLock { $0.removeAll { removed.all.contains($0) } }
+    listings.withLock { $0.removeAll { removed.all.contains($0) } }
+    return removed
+  }
+}
