@@ -192,7 +192,12 @@ def event(load, scale, name, seed=1):
 
 def page(load):
     """Returns docs/capacity.md."""
-    return capacity_page.page(load, Load, S3, HLS, REDIS, SQS_REQUESTS, MIX, JPEG, PRICES, MEASURED)
+    return capacity_page.page(load, Load, PRICES)
+
+
+def inputs(load):
+    """Returns the sections of CAPACITY.md with the arithmetic of docs/capacity.md."""
+    return capacity_page.inputs(load, Load, S3, HLS, REDIS, SQS_REQUESTS, MIX, JPEG, PRICES, MEASURED)
 
 
 def main():
@@ -208,7 +213,7 @@ def main():
         if len(run.born) != len(run.delays) + run.owed:
             raise SystemExit("capacity: the simulation has lost a batch")
     (options.to or HERE.parent / "docs").joinpath("capacity.md").write_text(page(load))
-    (options.to or HERE).joinpath("CAPACITY.md").write_text(simulated_page.page(load, days, events, scale))
+    (options.to or HERE).joinpath("CAPACITY.md").write_text(simulated_page.page(load, days, events, scale) + inputs(load))
     simulated_page.chart(days, events, scale, (options.to or HERE) / "capacity.svg")
 
 

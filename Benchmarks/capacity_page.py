@@ -1,20 +1,19 @@
-"""docs/capacity.md: the arithmetic of capacity.py."""
+"""The arithmetic of capacity.py: docs/capacity.md, and the last sections of Benchmarks/CAPACITY.md."""
 import dataclasses
 
 SIZES = (1e4, 1e5, 1e6, 1e7)
 
 
-def page(load, Load, s3, hls, redis, sqs, mix, measured, prices, results):
+def page(load, Load, prices):
     i = load.inputs
     at = lambda **changes: Load(dataclasses.replace(i, **changes))
-    live = at(hls=True)
-    both = (load, live)
+    both = (load, at(hls=True))
     price = lambda name: prices[name].dollars
     watched = i.minutes * 60 * i.framesASecond * load.bytesAFrame
     return f"""# Cost of a million sessions a day
 
-`make capacity` computes this page from the figures that were [measured](../Benchmarks/RESULTS.md) on this version, and from prices. Nobody has run the program at this size. Your
-screens, sessions and prices differ: edit the tables at the head of `Benchmarks/capacity.py`, and run it again.
+`make capacity` computes this page from [figures of this version, prices and assumptions](../Benchmarks/CAPACITY.md#how-it-is-computed). Nobody has run the program at this size.
+Your screens, sessions and prices differ: edit the tables at the head of `Benchmarks/capacity.py`, and run it again.
 
 ## The answer
 
@@ -24,60 +23,8 @@ screens, sessions and prices differ: edit the tables at the head of `Benchmarks/
 |---|--:|--:|
 {rows(answers(both))}
 
-Requests to the store cost most. Longer batches ask less: see [other sizes](#other-sizes). Watching is not in the table: a viewer of a whole session loads {watched / 1e6:.1f} MB, so 1 000 views cost {money(watched * 1e3 / 1e9 * price("a GB to viewers"))} US $ at {price("a GB to viewers"):g} $ a GB.
-
-## How it is computed
-
-- **Pictures**: {i.batchSeconds * i.framesASecond:g} frames of {load.frameMs:.2f} ms of CPU each make {load.pictureMs:.0f} ms a batch. The mix of sessions is below.
-- **The batch itself**: {i.batchMs:.2f} ms, {i.decoderMs:g} ms for a new decoder process, and {i.segmentMs} ms for each of {load.segmentsABatch - 1:g} further segments.
-- **Requests**: {load.requestsABatch:.1f} of the worker, {i.requestCPUMs} ms of CPU each; {live.requestsABatch:.1f} with `--hls`.
-- **Cores**: {load.cpu * 1e3:.0f} ms a batch, times {number(load.batches)} batches, by 86 400 seconds. The busiest hour has {load.peak:g} times the mean.
-  {i.used:.0%} of the cores are in use then.
-- **Jobs**: a batch waits {load.wait * 1e3:.0f} ms for the store. So `--jobs` is {load.jobsACore:.1f} times the cores.
-- **Bytes**: {load.bytesAFrame / 1e3:.1f} kB a frame, {number(i.manifestBytes)} bytes of manifest and {i.indexBytes:g} bytes of `session.json` a segment. `--hls` keeps the video twice.
-- **Money**: the vCPUs follow the load of each hour. {i.retention:g} days are kept.
-
-| sessions | share | CPU ms a frame | bytes a frame | bytes of a captured JPEG |
-|---|--:|--:|--:|--:|
-{rows((name, f"{share:.0%}", f"{measured[key]['cpu']:.2f}", number(measured[key]['bytes']), number(captured)) for name, (share, key, captured) in mix.items())}
-
-These are screens of 750×1334 pixels. Half of the frames repeat the one before in reading, and 98 % in idle sessions.
-
-| input | measured or assumed |
-|---|---|
-| CPU and bytes a frame, CPU of a batch, memory | measured: `make bench`, {results["date"]}, {results["machine"].split(",")[0]} |
-| CPU of a decoder process and of further segments; requests of a batch | measured: [security](security.md), [queue and store](../Benchmarks/REMOTE.md#requests) |
-| Redis: {i.entryBytes:g} bytes an entry, {i.pendingBytes:g} more in work, {i.redisUs:g} µs a batch | measured: Redis 7.0.15 |
-| {sqs} requests to SQS a batch | assumed: one message a request |
-| {i.requestCPUMs} ms of CPU a request with TLS; {i.getMs:g} ms for a GET, {i.putMs:g} ms for all others | assumed |
-| a vCPU of the price list does what a core of the measurement does | assumed; arm64 was not measured |
-| the mix, the length of sessions and batches, the busiest hour | assumed |
-
-## Requests
-
-| request | of a batch | a day | a second in the busiest hour |
-|---|--:|--:|--:|
-{rows((name, f"{fixed + each * load.segmentsABatch:g}", number(load.batches * (fixed + each * load.segmentsABatch)),
-       number(load.batchesAtPeak * (fixed + each * load.segmentsABatch)))
-      for name, fixed, each in [(name, fixed, each) for name, (_, fixed, each) in (s3 | hls).items()]
-      + [(f"Redis: {name}", *counts) for name, counts in redis.items()])}
-
-`reconcile` lists what is owed: one LIST for each 1 000 batches.
-
-## Prices
-
-US dollars, us-east-1, list prices without discounts. Check them before you plan; `Benchmarks/capacity.py` has their sources.
-
-| price | US $ |
-|---|--:|
-{rows((name, f"{one.dollars:g}") for name, one in prices.items())}
-
-| part, US $ a day | without `--hls` | with `--hls` |
-|---|--:|--:|
-{rows((part, money(cost), money(live.costs()[part])) for part, cost in load.costs().items())}
-| all | {" | ".join(money(sum(one.costs().values())) for one in both)} |
-
-On x86, compute is {" and ".join(money(one.costs("x86")["compute, x86"]) for one in both)}. Redis with a replica costs {money(24 * price("Redis with a replica, an hour"))} instead of SQS.
+Prices are those of us-east-1 without discounts, with SQS as the queue, and {i.retention:g} days kept. Requests to the store cost most.
+Watching is not in the table: a viewer of a whole session loads {watched / 1e6:.1f} MB, so 1 000 views cost {money(watched * 1e3 / 1e9 * price("a GB to viewers"))} US $ at {price("a GB to viewers"):g} $ a GB.
 
 ## Other sizes
 
@@ -110,6 +57,68 @@ Sessions a day at which each is reached, without `--hls`:
 {rows(sorted_limits(load))}
 
 [Peaks and failures](../Benchmarks/CAPACITY.md) are simulated: dead workers, a lost queue, a slow store.
+"""
+
+
+def inputs(load, Load, s3, hls, redis, sqs, mix, measured, prices, results):
+    """Returns the sections of CAPACITY.md that follow the simulation."""
+    i = load.inputs
+    live = Load(dataclasses.replace(i, hls=True))
+    both = (load, live)
+    price = lambda name: prices[name].dollars
+    return f"""
+## How it is computed
+
+- **Pictures**: {i.batchSeconds * i.framesASecond:g} frames of {load.frameMs:.2f} ms of CPU each make {load.pictureMs:.0f} ms a batch. The mix of sessions is below.
+- **The batch itself**: {i.batchMs:.2f} ms, {i.decoderMs:g} ms for a new decoder process, and {i.segmentMs} ms for each of {load.segmentsABatch - 1:g} further segments.
+- **Requests**: {load.requestsABatch:.1f} of the worker, {i.requestCPUMs} ms of CPU each; {live.requestsABatch:.1f} with `--hls`.
+- **Cores**: {load.cpu * 1e3:.0f} ms a batch, times {number(load.batches)} batches, by 86 400 seconds. The busiest hour has {load.peak:g} times the mean.
+  {i.used:.0%} of the cores are in use then.
+- **Jobs**: a batch waits {load.wait * 1e3:.0f} ms for the store. So `--jobs` is {load.jobsACore:.1f} times the cores.
+- **Bytes**: {load.bytesAFrame / 1e3:.1f} kB a frame, {number(i.manifestBytes)} bytes of manifest and {i.indexBytes:g} bytes of `session.json` a segment. `--hls` keeps the video twice.
+- **Money**: the vCPUs follow the load of each hour. {i.retention:g} days are kept.
+
+| sessions | share | CPU ms a frame | bytes a frame | bytes of a captured JPEG |
+|---|--:|--:|--:|--:|
+{rows((name, f"{share:.0%}", f"{measured[key]['cpu']:.2f}", number(measured[key]['bytes']), number(captured)) for name, (share, key, captured) in mix.items())}
+
+These are screens of 750×1334 pixels. Half of the frames repeat the one before in reading, and 98 % in idle sessions.
+
+| input | measured or assumed |
+|---|---|
+| CPU and bytes a frame, CPU of a batch, memory | measured: [`make bench`](RESULTS.md), {results["date"]}, {results["machine"].split(",")[0]} |
+| CPU of a decoder process and of further segments; requests of a batch | measured: [security](../docs/security.md), [queue and store](REMOTE.md#requests) |
+| Redis: {i.entryBytes:g} bytes an entry, {i.pendingBytes:g} more in work, {i.redisUs:g} µs a batch | measured: Redis 7.0.15 |
+| {sqs} requests to SQS a batch | assumed: one message a request |
+| {i.requestCPUMs} ms of CPU a request with TLS; {i.getMs:g} ms for a GET, {i.putMs:g} ms for all others | assumed |
+| a vCPU of the price list does what a core of the measurement does | assumed; arm64 was not measured |
+| the mix, the length of sessions and batches, the busiest hour | assumed |
+
+## Requests
+
+| request | of a batch | a day | a second in the busiest hour |
+|---|--:|--:|--:|
+{rows((name, f"{fixed + each * load.segmentsABatch:g}", number(load.batches * (fixed + each * load.segmentsABatch)),
+       number(load.batchesAtPeak * (fixed + each * load.segmentsABatch)))
+      for name, fixed, each in [(name, fixed, each) for name, (_, fixed, each) in (s3 | hls).items()]
+      + [(f"Redis: {name}", *counts) for name, counts in redis.items()])}
+
+`reconcile` lists what is owed: one LIST for each 1 000 batches.
+
+## Prices
+
+US dollars, us-east-1, list prices without discounts. Check them before you plan; `Benchmarks/capacity.py` has their sources.
+
+| price | US $ |
+|---|--:|
+{rows((name, f"{one.dollars:g}") for name, one in prices.items())}
+
+| part, US $ a day | without `--hls` | with `--hls` |
+|---|--:|--:|
+{rows((part, money(cost), money(live.costs()[part])) for part, cost in load.costs().items())}
+| all | {" | ".join(money(sum(one.costs().values())) for one in both)} |
+
+On x86, compute is {" and ".join(money(one.costs("x86")["compute, x86"]) for one in both)}. Redis with a replica costs {money(24 * price("Redis with a replica, an hour"))} instead of SQS.
 """
 
 

@@ -7,8 +7,8 @@ def page(load, days, events, scale):
     i = load.inputs
     return f"""# Peaks and failures, simulated
 
-Made by `make capacity` (`simulation.py`). The load is that of [the cost of a million sessions a day](../docs/capacity.md), which has all
-measured and assumed inputs. A test checks the simulation against queueing theory.
+Made by `make capacity` (`simulation.py`). The load is that of [the cost of a million sessions a day](../docs/capacity.md), which is
+[computed](#how-it-is-computed) below. A test checks the simulation against queueing theory.
 
 ![Waiting batches over a day, and after failures](capacity.svg)
 

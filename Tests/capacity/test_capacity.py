@@ -60,8 +60,10 @@ class SimulationTests(unittest.TestCase):
 
 class PageTests(unittest.TestCase):
     def test_the_page_matches_its_inputs(self):
+        load = capacity.Load(capacity.Inputs())
         page = capacity.HERE.parent / "docs" / "capacity.md"
-        self.assertEqual(page.read_text(), capacity.page(capacity.Load(capacity.Inputs())), "make capacity")
+        self.assertEqual(page.read_text(), capacity.page(load), "make capacity")
+        self.assertTrue((capacity.HERE / "CAPACITY.md").read_text().endswith(capacity.inputs(load)), "make capacity")
 
     def test_the_parts_of_a_day_add_up(self):
         load = capacity.Load(capacity.Inputs(hls=True))
