@@ -27,7 +27,7 @@ test-corpus:
 # Builds and tests on each supported release of Debian; RELEASES selects some. Needs root and a Debian mirror.
 platforms:
 	scripts/setup platforms-host
-	scripts/platforms --page docs/platforms.md $(RELEASES)
+	scripts/platforms --page Benchmarks/PLATFORMS.md $(RELEASES)
 
 # Runs the C modules as arm64 programs under an emulator, and compares them with those of x86-64.
 arm64:
@@ -96,7 +96,7 @@ browsers:
 	scripts/setup browsers
 	scripts/build
 	. scripts/environment && CORPUS="$(CORPUS)" /usr/bin/python3 Tests/browsers/browsers.py $(BROWSERS) \
-	  $(if $(ONLY),$(ONLY:%=--only %),--page docs/players.md)
+	  $(if $(ONLY),$(ONLY:%=--only %),--page Benchmarks/BROWSERS.md)
 
 # Builds the library's documentation as a web site in .build/docs.
 docs:

@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 """Tests how browsers show the encoder's files, by screenshots: segments, films, animated pictures, HLS, the player page, colours.
 
-    make browsers                                  installs three browsers, runs all parts and writes docs/players.md
+    make browsers                                  installs three browsers, runs all parts and writes Benchmarks/BROWSERS.md
     make browsers BROWSERS=webkitgtk ONLY=idle     runs one part in one browser, and prints its rows
 
 The exit status is 0 if all checks pass. ENCODER_WORKER names the program under test. PHOTOS=DIR adds photographs to the

@@ -8,8 +8,8 @@ import ISOMedia
 /// because a sample that begins just before a capture makes Chromium show the wrong picture. Chromium looks at 32 pictures. So
 /// of a hold that is long, over a gap in a film, only the end is divided.
 ///
-/// The numbers were found by playing single segments in Chromium 156 (`docs/players.md`): with them each segment plays
-/// in real time, and every picture is seen. `make browsers` repeats the experiment.
+/// The numbers were found by playing single segments in Chromium 156 (`Benchmarks/BROWSERS.md`): with them each segment
+/// plays in real time, and every picture is seen. `make browsers` repeats the experiment.
 package struct SampleCadence: Equatable {
   /// Maximum duration of a sample, in milliseconds.
   package let sampleMs: Int64
