@@ -8,12 +8,6 @@ import FrameBatches
 import Glibc
 import WorkQueues
 
-/// Another collector watches the folder.
-package struct FolderInUse: Error, CustomStringConvertible {
-  let folder: String
-  package var description: String { "\(folder): another collect watches it; stop that one first" }
-}
-
 package final class Collector {
   /// The news of a step.
   package enum Event {
@@ -78,7 +72,7 @@ package final class Collector {
   ///   - watch: tells of changes; nil for scans alone.
   ///   - clock: the monotonic time in milliseconds.
   ///   - report: gets the news.
-  /// - Throws: ``FolderInUse``, ``DiskError``.
+  /// - Throws: ``Failure``, ``DiskError``.
   package init(
     _ folder: String, into spool: Spool, _ rules: CollectRules, options: InputOptions, limits: Limits = Limits(),
     watch: FolderWatch? = nil, clock: @escaping () -> Int = MonotonicClock.milliseconds,
@@ -91,7 +85,8 @@ package final class Collector {
     do throws(DiskError) {
       lock = try OutputFile(restarting: home + "/lock")
     } catch {
-      throw error.code == EWOULDBLOCK ? FolderInUse(folder: folder) : error
+      guard error.code == EWOULDBLOCK else { throw error }
+      throw Failure(.environment, "", folder, "another collect watches it", advice: "stop that one first")
     }
     times = CaptureTimes(folder, options: options, limits: limits)
     source = SourceFolders(folder, keepsSources: rules.keepsSources, times, limits: limits)

@@ -1,5 +1,6 @@
 /// Work that was stopped before its end. The batch stays in the queue.
-package struct Cancelled: Error, Equatable, CustomStringConvertible {
+package struct Cancelled: ClassifiedError, Equatable {
+  package var kind: Failure.Kind { .cancelled }
   package init() {}
 
   package var description: String { "stopped before its end" }
@@ -31,6 +32,3 @@ package struct Cancellation {
     return or { MonotonicClock.milliseconds() >= deadline }
   }
 }
-
-/// A failure of the environment (a server, a network), not of a batch.
-package protocol EnvironmentFailure: Error {}

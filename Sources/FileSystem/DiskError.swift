@@ -43,3 +43,7 @@ package func check<Count: SignedInteger>(
 extension String {
   package var lowercasedFirst: String { prefix(1).lowercased() + dropFirst() }
 }
+
+extension DiskError: ClassifiedError {
+  package var kind: Failure.Kind { .environment }
+}

@@ -24,12 +24,12 @@ package final class DynamicLibrary<Functions: Sendable>: Sendable {
   }
 
   /// Returns the functions. A call after a failure loads again: descriptors or memory may have been short.
-  package func functions() throws(MissingLibrary) -> Functions {
-    try loaded.withLock { (loaded) throws(MissingLibrary) in
+  package func functions() throws(Failure) -> Functions {
+    try loaded.withLock { (loaded) throws(Failure) in
       if let loaded { return loaded }
       var functions = unloaded
       if let reason = load(&functions) {
-        throw MissingLibrary(name: name, reason: String(cString: reason), package: package)
+        throw Failure.missingLibrary(name, String(cString: reason), package: package)
       }
       loaded = functions
       return functions
@@ -37,14 +37,11 @@ package final class DynamicLibrary<Functions: Sendable>: Sendable {
   }
 }
 
-/// A library that cannot be loaded: a fault of the environment.
-package struct MissingLibrary: Error, CustomStringConvertible {
-  let name: String
-  let reason: String
-  /// The Debian package that has it.
-  let package: String?
-
-  package var description: String {
-    "load \(name): \(reason); install it" + (package.map { " (Debian: \($0))" } ?? "")
+extension Failure {
+  /// A library that cannot be loaded.
+  ///
+  /// - Parameter package: the Debian package that has it.
+  package static func missingLibrary(_ name: String, _ reason: String, package: String?) -> Failure {
+    Failure(.environment, "load", name, reason, advice: "install it" + (package.map { " (Debian: \($0))" } ?? ""))
   }
 }

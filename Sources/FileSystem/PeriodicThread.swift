@@ -17,19 +17,15 @@ package final class PeriodicThread: Sendable {
     var before = sigset_t()
     clinux_block_signals(&before)
     defer { clinux_restore_signals(&before) }
-    do {
-      try threads.withLock { (threads) throws(ThreadError) in
-        try threads.start { [wakeup] in
-          var dueMs = MonotonicClock.milliseconds() + interval
-          while !Self.isWoken(wakeup, within: dueMs - MonotonicClock.milliseconds()) {
-            if MonotonicClock.milliseconds() < dueMs { continue }
-            body()
-            dueMs = MonotonicClock.milliseconds() + interval
-          }
+    try threads.withLock { (threads) throws(DiskError) in
+      try threads.start { [wakeup] in
+        var dueMs = MonotonicClock.milliseconds() + interval
+        while !Self.isWoken(wakeup, within: dueMs - MonotonicClock.milliseconds()) {
+          if MonotonicClock.milliseconds() < dueMs { continue }
+          body()
+          dueMs = MonotonicClock.milliseconds() + interval
         }
       }
-    } catch {
-      throw DiskError("pthread_create", name, code: error.code)
     }
   }
 

@@ -5,10 +5,10 @@ package enum SecretFile {
   /// - Parameters:
   ///   - content: what the file has, for messages: `the secret`.
   ///   - limit: of its size, in bytes.
-  /// - Throws: ``UnusableSecret``, ``DiskError``.
+  /// - Throws: ``Failure``, ``DiskError``.
   package static func bytes(of path: String, content: String, limit: Int) throws -> [UInt8] {
-    func unusable(_ cause: String, _ advice: String) -> UnusableSecret {
-      UnusableSecret(path: path, cause: cause, advice: advice)
+    func unusable(_ cause: String, _ advice: String) -> Failure {
+      Failure(.usage, "read", path, cause, advice: advice)
     }
     let descriptor = try check("open", path) { open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK) }
     guard let file = try OpenFile(owning: descriptor, path: path) else {
@@ -24,17 +24,4 @@ package enum SecretFile {
     }
     return bytes
   }
-}
-
-/// A secret file that is not used. The message repeats nothing of the file.
-package struct UnusableSecret: Error, CustomStringConvertible {
-  let path: String
-  let cause: String
-  let advice: String
-
-  package init(path: String, cause: String, advice: String) {
-    (self.path, self.cause, self.advice) = (path, cause, advice)
-  }
-
-  package var description: String { "read \(path): \(cause); \(advice)" }
 }

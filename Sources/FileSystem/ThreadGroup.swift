@@ -10,7 +10,7 @@ package final class ThreadGroup {
   package init() {}
 
   /// Starts a thread that runs `body` to its end.
-  package func start(_ body: @escaping @Sendable () -> Void) throws(ThreadError) {
+  package func start(_ body: @escaping @Sendable () -> Void) throws(DiskError) {
     let box = Unmanaged.passRetained(Body(run: body))
     var thread = pthread_t()
     let status = pthread_create(
@@ -21,7 +21,7 @@ package final class ThreadGroup {
       }, box.toOpaque())
     guard status == 0 else {
       box.release()
-      throw ThreadError(code: status)
+      throw DiskError("start", "a thread", code: status)
     }
     threads.append(thread)
   }
@@ -36,10 +36,4 @@ package final class ThreadGroup {
     let run: @Sendable () -> Void
     init(run: @escaping @Sendable () -> Void) { self.run = run }
   }
-}
-
-/// A thread that could not be started.
-package struct ThreadError: Error, CustomStringConvertible {
-  package let code: Int32
-  package var description: String { "start a thread: \(String(cString: strerror(code)))" }
 }

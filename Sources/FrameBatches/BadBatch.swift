@@ -1,3 +1,5 @@
+import FileSystem
+
 /// The input is bad: a retry cannot succeed, so the worker quarantines the batch.
 public struct BadBatch: Error, Equatable, CustomStringConvertible {
   /// The operation that failed: `read`, `decode`, `publish` …
@@ -28,4 +30,8 @@ public struct BadBatch: Error, Equatable, CustomStringConvertible {
 
   /// The operation, the file and the cause, without the advice.
   public var description: String { "\(operation) \(file): \(cause)" }
+}
+
+extension BadBatch: ClassifiedError {
+  package var kind: Failure.Kind { .input }
 }

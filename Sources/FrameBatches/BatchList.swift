@@ -10,7 +10,7 @@ package struct BatchList: Sendable, Equatable {
   package let paths: [String]
 
   /// - Parameter path: a file or a pipe; `-` is standard input.
-  /// - Throws: ``BadList``; ``DiskError`` when reading fails.
+  /// - Throws: ``Failure``; ``DiskError`` when reading fails.
   package init(reading path: String) throws {
     guard path != "-" else {
       self = try Self(Self.bytes(of: STDIN_FILENO, "standard input"), called: "standard input")
@@ -20,16 +20,17 @@ package struct BatchList: Sendable, Equatable {
     guard file >= 0 else {
       let failure = DiskError("open", path)
       guard [ENOENT, ENOTDIR, EACCES].contains(failure.code) else { throw failure }
-      throw BadList("\(failure); check --from")
+      throw Failure(.usage, "\(failure); check --from")
     }
     defer { close(file) }
     self = try Self(Self.bytes(of: file, path), called: path)
   }
 
   /// - Parameter name: the list's name in messages.
-  package init(_ bytes: [UInt8], called name: String) throws(BadList) {
+  package init(_ bytes: [UInt8], called name: String) throws(Failure) {
     guard !Self.listsTimes(bytes) else {
-      throw BadList(
+      throw Failure(
+        .usage,
         "\(name): a list of times for ffmpeg, not of batches; name the folder of the pictures, and --times \(name.shellQuoted)"
       )
     }
@@ -38,10 +39,10 @@ package struct BatchList: Sendable, Equatable {
     for (number, line) in bytes.split(separator: separator, omittingEmptySubsequences: false).enumerated()
     where !line.isEmpty {
       guard let path = String(validating: line, as: UTF8.self) else {
-        throw BadList("\(name):\(number + 1): a path that is not UTF-8; give the batch another name")
+        throw Failure(.usage, "\(name):\(number + 1): a path that is not UTF-8; give the batch another name")
       }
       guard path != "-" else {
-        throw BadList("\(name):\(number + 1): - is no path; write ./- for a file of this name")
+        throw Failure(.usage, "\(name):\(number + 1): - is no path; write ./- for a file of this name")
       }
       paths.append(path)
     }
@@ -66,18 +67,14 @@ package struct BatchList: Sendable, Equatable {
       if count < 0 && errno == EINTR { continue }
       guard count >= 0 else {
         let failure = DiskError("read", name)
-        throw failure.code == EISDIR ? BadList("\(failure); name a directory of batches with --batches") : failure
+        throw failure.code == EISDIR
+          ? Failure(.usage, "\(failure); name a directory of batches with --batches") : failure
       }
       if count == 0 { return bytes }
       bytes += buffer[..<count]
-      guard bytes.count <= sizeLimit else { throw BadList("\(name): more than \(sizeLimit) bytes; split the list") }
+      guard bytes.count <= sizeLimit else {
+        throw Failure(.usage, "\(name): more than \(sizeLimit) bytes; split the list")
+      }
     }
   }
-}
-
-/// A list or directory of batches cannot be read, or has an invalid entry.
-package struct BadList: Error, Equatable, CustomStringConvertible {
-  package let description: String
-
-  package init(_ description: String) { self.description = description }
 }

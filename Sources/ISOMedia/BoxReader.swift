@@ -1,5 +1,7 @@
 // Boxes and tables of a segment's file in memory. Every read is bounded by the box that contains it.
 
+import FileSystem
+
 /// The body of a box, or a whole file (ISO/IEC 14496-12, 4.2).
 package struct BoxReader {
   package let bytes: ArraySlice<UInt8>
@@ -82,7 +84,8 @@ package struct BoxReader {
 }
 
 /// A written segment that does not read back as intended.
-package struct SegmentMismatch: Error, CustomStringConvertible {
+package struct SegmentMismatch: ClassifiedError {
+  package var kind: Failure.Kind { .input }
   package let description: String
 
   package init(_ cause: String) { description = "the written segment does not read back as it was meant: \(cause)" }

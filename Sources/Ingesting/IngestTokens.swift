@@ -37,7 +37,7 @@ package final class IngestTokens: Sendable {
   private let key: [UInt8]
   private let entries: Mutex<[Entry]>
 
-  /// - Throws: ``UnusableSecret``, ``DiskError``.
+  /// - Throws: ``Failure``, ``DiskError``.
   package init(file path: String) throws {
     self.path = path
     key = (0..<32).map { _ in UInt8.random(in: .min ... .max) }
@@ -70,8 +70,8 @@ package final class IngestTokens: Sendable {
   }
 
   private static func read(_ path: String, key: [UInt8]) throws -> [Entry] {
-    func unusable(_ cause: String, _ advice: String) -> UnusableSecret {
-      UnusableSecret(path: path, cause: cause, advice: advice)
+    func unusable(_ cause: String, _ advice: String) -> Failure {
+      Failure(.usage, "read", path, cause, advice: advice)
     }
     let bytes = try SecretFile.bytes(of: path, content: "lines NAME TOKEN [SESSION-PREFIX]", limit: maximumBytes)
     guard let text = String(validating: bytes, as: UTF8.self) else {
@@ -82,7 +82,7 @@ package final class IngestTokens: Sendable {
       let words = line.split { $0 == " " || $0 == "\t" }.map(String.init)
       guard let name = words.first, !name.hasPrefix("#") else { continue }
       // The message shows no word of the line: any of them may be a token.
-      func wrong(_ cause: String) -> UnusableSecret {
+      func wrong(_ cause: String) -> Failure {
         unusable(
           "line \(index + 1): \(cause)", "write NAME TOKEN [SESSION-PREFIX], a token by: openssl rand -base64 32")
       }

@@ -105,11 +105,13 @@ package final class EventNotifier<Subject: Sendable>: Sendable {
   }
 
   /// The failure of a drain that waits for the receiver only; nil while there is hope.
-  package var surrender: ReceiverUnavailable? {
+  package var surrender: Failure? {
     state.read { state in
       guard state.pending > 0, MonotonicClock.milliseconds() - state.aliveMs >= 1_000 * timeoutS else { return nil }
-      return ReceiverUnavailable(
-        receiver: receiver.name, pending: state.pending, timeoutS: timeoutS, cause: state.cause ?? "no answer")
+      return Failure(
+        .environment,
+        "\(receiver.name) took no event for \(timeoutS) s, the limit of --notify-timeout (\(state.cause ?? "no answer"))",
+        advice: "\(count(state.pending, "batch is", "batches are")) put back")
     }
   }
 
@@ -132,8 +134,8 @@ package final class EventNotifier<Subject: Sendable>: Sendable {
   package func start(
     _ logger: Logger, wake: @escaping @Sendable () -> Void,
     _ settle: @escaping @Sendable (Subject, RefusedNotification?) -> Void
-  ) throws(ThreadError) {
-    try group.withLock { (group) throws(ThreadError) in
+  ) throws(DiskError) {
+    try group.withLock { (group) throws(DiskError) in
       for _ in 0..<Self.threads {
         try group.start { [self] in
           while let pending = next() {
@@ -240,16 +242,5 @@ package final class EventNotifier<Subject: Sendable>: Sendable {
       state.putBack(pending)
       return pauseMs
     }
-  }
-}
-
-/// The receiver of events does not answer, and the worker ends.
-package struct ReceiverUnavailable: Error, CustomStringConvertible {
-  let receiver: String
-  let pending: Int
-  let timeoutS: Int
-  let cause: String
-  package var description: String {
-    "\(receiver) took no event for \(timeoutS) s, the limit of --notify-timeout (\(cause)); \(count(pending, "batch is", "batches are")) put back"
   }
 }

@@ -1,3 +1,5 @@
+import FileSystem
+
 /// The events that their receiver has refused, for several threads and processes at once. Each is in it until it is delivered or
 /// removed by an operator.
 package protocol NotificationStore: Sendable {
@@ -16,10 +18,12 @@ package protocol NotificationStore: Sendable {
 extension NotificationStore {
   /// Returns an event.
   ///
-  /// - Throws: ``NoSuchNotification``.
+  /// - Throws: ``Failure``.
   package func notification(_ key: String) throws -> RefusedNotification {
     guard RefusedNotification.isKey(key), let found = try find(key) else {
-      throw NoSuchNotification(key: key, place: place)
+      throw Failure(
+        .usage, "no event \(key.prefix(80)) in \(place)",
+        advice: "`quarantine list --events` names those that are there")
     }
     return found
   }
@@ -37,14 +41,5 @@ extension NotificationStore {
   static func key(ofFile name: String) -> String? {
     let key = String(name.dropLast(5))
     return RefusedNotification.isKey(key) && file(key) == name ? key : nil
-  }
-}
-
-/// A named event is not there.
-package struct NoSuchNotification: Error, CustomStringConvertible {
-  let key: String
-  let place: String
-  package var description: String {
-    "no event \(key.prefix(80)) in \(place); `quarantine list --events` names those that are there"
   }
 }

@@ -25,12 +25,12 @@ package struct WebhookSigner: Sendable {
     if secret.isEmpty { return nil }
   }
 
-  /// - Throws: ``UnusableSecret``; ``DiskError``.
+  /// - Throws: ``Failure``; ``DiskError``.
   package init(file path: String) throws {
     let content = try SecretFile.bytes(of: path, content: "the secret", limit: Self.maximumBytes)
     guard let signer = WebhookSigner(secret: content) else {
-      throw UnusableSecret(
-        path: path, cause: "empty, or no base64 after \(Self.prefix)",
+      throw Failure(
+        .usage, "read", path, "empty, or no base64 after \(Self.prefix)",
         advice: "make one: openssl rand -base64 32 >FILE; chmod 600 FILE")
     }
     self = signer

@@ -11,14 +11,14 @@ package struct QueueAddress: Sendable, CustomStringConvertible {
   /// nil if the address is invalid.
   let kind: Kind?
   /// The reason why the address is invalid; nil if it is valid.
-  package let fault: BadQueueAddress?
+  package let fault: Failure?
 
   /// Accepts any argument; ``fault`` says why one is invalid. The parser would print a refused value, with its password.
   package init(argument: String) {
     let scheme = argument.prefix { $0 != ":" }.lowercased()
     switch scheme {
     case "sqs", "https", "http":
-      do throws(BadQueueAddress) {
+      do throws(Failure) {
         (kind, fault) = (.sqs(try SQSAddress(argument)), nil)
       } catch {
         (kind, fault) = (nil, error)
@@ -26,9 +26,9 @@ package struct QueueAddress: Sendable, CustomStringConvertible {
     case "redis", "rediss", "unix":
       let url = RedisURL(argument: argument)
       kind = url.fault == nil ? .redis(url) : nil
-      fault = url.fault.map { BadQueueAddress($0.cause) }
+      fault = url.fault
     default:
-      (kind, fault) = (nil, BadQueueAddress("it has to be \(RedisURL.form), or \(SQSAddress.form)"))
+      (kind, fault) = (nil, Failure.queueAddress("it has to be \(RedisURL.form), or \(SQSAddress.form)"))
     }
   }
 
@@ -61,7 +61,7 @@ extension QueueAddress {
   ///   - allowsNonDurable: whether to warn of a Redis that may lose data, instead of refusing it.
   ///   - isOverdue: whether requests for the work on batches have to end.
   ///   - warn: called with a line for the log.
-  /// - Throws: ``BadQueueAddress``, and the errors of the queue.
+  /// - Throws: ``Failure``, and the errors of the queue.
   package func open(
     as worker: WorkerID, _ role: QueueRole, beside store: S3Location, _ settings: S3Settings,
     queueSettings: () throws -> AWSSettings, lease: Int, allowsNonDurable: Bool,
@@ -76,7 +76,12 @@ extension QueueAddress {
       let client = try SQSClient(address, queueSettings()) { grace.isOver }
       let notes = try S3Client(store, settings) { grace.isOver }
       return try SQSQueue(client, objects: notes, place: store.place, role: role, lease: lease, warn: warn)
-    case nil: throw fault ?? BadQueueAddress("it is invalid")
+    case nil: throw fault ?? Failure.queueAddress("it is invalid")
     }
   }
+}
+
+extension Failure {
+  /// An invalid address of a queue. The message does not repeat it: it may hold a password.
+  static func queueAddress(_ cause: String) -> Failure { Failure(.usage, "", "the queue's address", cause) }
 }

@@ -56,18 +56,27 @@ public enum Disposition: Equatable, Sendable {
     case let bad as BadBatch: self = .quarantine(bad)
     case let large as SegmentTooLarge:
       self = .quarantine(BadBatch("encode", batch, "\(large)", advice: SegmentTooLarge.advice))
-    case is Cancelled: self = .handBack
     case let late as BatchTimeout:
       self = .unknown(BadBatch("encode", batch, "\(late)", advice: "give it more --max-time, or split the batch"))
-    case is DamagedOutput, is SandboxError, is MissingLibrary, is any EnvironmentFailure: self = .retry
-    // Codes that no failing machine returns: the batch caused the call.
-    case let failure as DiskError where ![EINVAL, ENAMETOOLONG, ELOOP, EOVERFLOW, EFBIG].contains(failure.code):
-      self = .retry
-    // Errors of FFmpeg on a picture are refusals by now.
-    case let failure as FFmpegError where failure.isOutOfMemory: self = .retry
+    // A damaged session is no fault of its new batch.
+    case is DamagedOutput: self = .retry
+    // Codes that no failing machine returns: the batch caused the call. Errors of FFmpeg on a picture are refusals by now.
+    case let failure as DiskError where Self.codesOfBatches.contains(failure.code): self = .unknown(error, batch)
+    case let failure as FFmpegError where !failure.isOutOfMemory: self = .unknown(error, batch)
     default:
-      self = .unknown(BadBatch("encode", batch, "\(error)", advice: "report this error with the batch"))
+      switch (error as? any ClassifiedError)?.kind {
+      case .cancelled: self = .handBack
+      // A setting is mended by a person, and then the batch is encoded.
+      case .environment, .usage: self = .retry
+      case .input, .gone, nil: self = .unknown(error, batch)
+      }
     }
+  }
+
+  private static let codesOfBatches = [EINVAL, ENAMETOOLONG, ELOOP, EOVERFLOW, EFBIG]
+
+  private static func unknown(_ error: any Error, _ batch: String) -> Disposition {
+    .unknown(BadBatch("encode", batch, "\(error)", advice: "report this error with the batch"))
   }
 
   /// Whether a failure of the environment affects all batches: a full disk does, a damaged file of one session does not.

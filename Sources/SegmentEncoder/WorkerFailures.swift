@@ -1,32 +1,37 @@
+import FileSystem
 import WorkQueues
 
 /// A batch exceeded its timeout.
-struct BatchTimeout: Error, CustomStringConvertible {
+struct BatchTimeout: ClassifiedError {
+  var kind: Failure.Kind { .input }
   let seconds: Int
   var description: String { "stopped after \(seconds) s, the limit of --max-time" }
 }
 
 /// A failure for an unknown reason, which is counted.
-struct UnknownFailure: Error, CustomStringConvertible {
+struct UnknownFailure: ClassifiedError {
+  var kind: Failure.Kind { .input }
   let batch: String
   /// The number of failures so far.
   let count: Int
   let error: any Error
   var description: String { "\(batch): \(error); try \(count) of \(Claim.unknownFailures)" }
 
-  /// Seconds until the retry: a transient cause may pass.
-  var pause: Int { 1 << (2 * (count - 1)) }
+  /// Milliseconds until the retry: a transient cause may pass.
+  var pauseMs: Int { 1_000 << (2 * (count - 1)) }
 }
 
 /// Less disk space is free than `--min-free` asks for.
-struct LowDiskSpace: Error, CustomStringConvertible {
+struct LowDiskSpace: ClassifiedError {
+  var kind: Failure.Kind { .environment }
   let free: Int
   let wanted: Int
   var description: String { "\(free) bytes free in the output, less than the \(wanted) of --min-free" }
 }
 
 /// Another process took this worker for dead and removed its directory.
-struct WorkerEvicted: Error, CustomStringConvertible {
+struct WorkerEvicted: ClassifiedError {
+  var kind: Failure.Kind { .environment }
   var description: String { "another process took this worker for dead and removed its directory; start it again" }
 }
 

@@ -221,7 +221,8 @@ extension FilmCache.State {
 }
 
 /// The server makes or holds as many films as it may.
-enum FilmsBusy: Error, CustomStringConvertible {
+enum FilmsBusy: ClassifiedError {
+  var kind: Failure.Kind { .environment }
   /// The argument is the number of films that wait.
   case queue(Int)
   case room(bytes: Int, Int, Int, freeBytes: Int)
@@ -245,6 +246,7 @@ extension HTTPRequest {
 }
 
 /// The client has closed its connection, so nothing is made for it.
-struct ClientGone: Error, CustomStringConvertible {
+struct ClientGone: ClassifiedError {
+  var kind: Failure.Kind { .cancelled }
   var description: String { "the client closed its connection" }
 }

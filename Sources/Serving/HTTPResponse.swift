@@ -60,6 +60,12 @@ package struct HTTPResponse {
     return HTTPResponse(.json, Array((object.line + "\n").utf8), status: status)
   }
 
+  /// An error with the status of its kind.
+  static func failure(_ error: any Error) -> HTTPResponse {
+    let consequence = error.consequence
+    return failure(consequence.httpStatus, "\(error)" + (consequence.isTransient ? "; try again" : ""))
+  }
+
   static func redirection(to path: String) -> HTTPResponse {
     var reply = HTTPResponse(.text, Array("see \(path)\n".utf8), status: 308)
     reply.headers.append(("Location", path))

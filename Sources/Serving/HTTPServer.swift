@@ -88,7 +88,7 @@ package final class HTTPServer: Sendable {
     else {
       let code = errno
       service.deadlines.stop()
-      throw SystemError(operation: "serve at \(socket.address.description)", code: code)
+      throw Failure(.environment, "serve at \(socket.address.description)", "", String(cString: strerror(code)))
     }
     self.daemon = daemon
   }

@@ -46,7 +46,7 @@ extension HTTPRequest {
 extension SessionRoutes {
   /// All sessions, a page of them, or what has changed since an earlier answer.
   func list(_ request: HTTPRequest) throws -> HTTPResponse {
-    try Self.refusingBadParts {
+    try Self.refusing {
       guard let part = try request.listPart() else {
         let list = try catalog.listing.all()
         return HTTPResponse(.json, list.json, tag: list.revision)

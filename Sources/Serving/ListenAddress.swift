@@ -14,8 +14,8 @@ package struct ListenAddress {
 
 extension ListenAddress {
   @Sendable package init(_ text: String) throws {
-    let wrong = BadListenAddress(
-      description: "\(text): where to listen is a port, HOST:PORT or [IPv6]:PORT, with a port up to 65535")
+    let wrong = Failure(
+      .usage, "\(text): where to listen is a port, HOST:PORT or [IPv6]:PORT, with a port up to 65535")
     var host = "127.0.0.1"
     var port = text[...]
     if let colon = text.lastIndex(of: ":") {
@@ -76,16 +76,20 @@ package final class ListeningSocket: Sendable {
     var found: UnsafeMutablePointer<addrinfo>?
     let code = getaddrinfo(address.host, String(address.port), &hints, &found)
     guard code == 0, let found else {
-      throw CannotListen(address: address, cause: String(cString: gai_strerror(code)))
+      throw Failure(
+        .environment, "listen at", address.description, String(cString: gai_strerror(code)),
+        advice: "name another address or port")
     }
     defer { freeaddrinfo(found) }
     let first = found.pointee
     let file = socket(first.ai_family, first.ai_socktype | Int32(SOCK_CLOEXEC.rawValue), first.ai_protocol)
-    guard file >= 0 else { throw SystemError(operation: "socket", code: errno) }
+    guard file >= 0 else { throw Failure(.environment, "socket", "", String(cString: strerror(errno))) }
     var on: Int32 = 1
     setsockopt(file, SOL_SOCKET, SO_REUSEADDR, &on, socklen_t(MemoryLayout<Int32>.size))
     guard bind(file, first.ai_addr, first.ai_addrlen) == 0, listen(file, 256) == 0 else {
-      let failure = CannotListen(address: address, cause: String(cString: strerror(errno)))
+      let failure = Failure(
+        .environment, "listen at", address.description, String(cString: strerror(errno)),
+        advice: "name another address or port")
       close(file)
       throw failure
     }
@@ -106,16 +110,4 @@ package final class ListeningSocket: Sendable {
       }
     }
   }
-}
-
-/// A text that names no address.
-package struct BadListenAddress: Error, CustomStringConvertible {
-  package let description: String
-}
-
-/// The address cannot be listened at.
-struct CannotListen: Error, CustomStringConvertible {
-  let address: ListenAddress
-  let cause: String
-  var description: String { "listen at \(address.description): \(cause); name another address or port" }
 }

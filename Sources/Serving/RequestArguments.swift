@@ -1,11 +1,13 @@
 import Encoding
+import FileSystem
 import Films
 import FrameBatches
 import Sessions
 import Showing
 
 /// Arguments of a request that make no sense.
-struct BadArguments: Error, CustomStringConvertible {
+struct BadArguments: ClassifiedError {
+  var kind: Failure.Kind { .usage }
   let description: String
 }
 

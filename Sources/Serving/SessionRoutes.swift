@@ -56,13 +56,8 @@ package final class SessionRoutes: Sendable {
     let reply: HTTPResponse
     do {
       reply = try route(request) ?? .failure(404, "nothing is at \(request.path)")
-    } catch let error where error is BadSession || error is DamagedOutput {
-      reply = .failure(422, "\(error)")
-    } catch let gone as ClientGone {
-      // The number that nginx logs; nobody reads the answer.
-      reply = .failure(499, "\(gone)")
     } catch {
-      reply = .failure(503, "\(error); try again")
+      reply = .failure(error)
     }
     meter.end(status: reply.status)
     return reply
@@ -199,8 +194,6 @@ package final class SessionRoutes: Sendable {
   private func onScreen(of session: SessionID, _ body: () throws -> HTTPResponse?) throws -> HTTPResponse {
     do {
       return try body() ?? Self.noSession(session)
-    } catch let bad as BadArguments {
-      return .failure(400, "\(bad)")
     } catch let nothing as NothingOnScreen {
       return .failure(404, "\(nothing)", nothing.members)
     }
@@ -208,7 +201,7 @@ package final class SessionRoutes: Sendable {
 
   /// The pictures that matter, one a line. Nothing of them is kept.
   private func pictures(of playback: SessionPlayback, _ request: HTTPRequest) throws -> HTTPResponse {
-    try Self.refusingBadParts {
+    try Self.refusing {
       let (clip, choice) = (try request.clip(), try request.pictureChoice())
       let range = try playback.range(of: clip)
       let tag = "\(playback.digest)-pictures-\(range.lowerBound)-\(range.upperBound)-\(choice.tag)"
@@ -222,17 +215,10 @@ package final class SessionRoutes: Sendable {
     }
   }
 
-  /// Returns an answer about a part of a session, or the refusal of a request that cannot have one.
-  static func refusingBadParts(_ answer: () throws -> HTTPResponse) throws -> HTTPResponse {
+  /// Returns an answer about a part of a session, or a refusal that says more than its kind.
+  static func refusing(_ answer: () throws -> HTTPResponse) throws -> HTTPResponse {
     do {
       return try answer()
-    } catch let bad as BadClip {
-      return .failure(bad.fault == .empty ? 400 : 404, "\(bad)")
-    } catch let error
-      where error is BadArguments || error is TooManyTokens || error is TooManyUnknownChanges
-      || error is AnimationRefusal
-    {
-      return .failure(400, "\(error)")
     } catch let missing as MissingEncoder {
       return .failure(501, "\(missing)")
     } catch let busy as FilmsBusy {
@@ -244,7 +230,7 @@ package final class SessionRoutes: Sendable {
 
   /// The map of the film that the same arguments name.
   private func map(of playback: SessionPlayback, _ request: HTTPRequest) throws -> HTTPResponse {
-    try Self.refusingBadParts {
+    try Self.refusing {
       let clip = try request.clip()
       let tag = "\(playback.digest)\(clip.name(in: try playback.range(of: clip)))-map"
       if request.has(tag) { return HTTPResponse(.json, [], tag: tag) }
@@ -262,7 +248,7 @@ package final class SessionRoutes: Sendable {
   private func film(
     of playback: SessionPlayback, as format: AnimationFormat?, _ request: HTTPRequest
   ) throws -> HTTPResponse {
-    try Self.refusingBadParts {
+    try Self.refusing {
       let clip = try request.clip()
       let animation = try format.map { (format: $0, maxSide: try request.maxSide()) }
       let range = try playback.range(of: clip)

@@ -244,7 +244,7 @@ import Testing
 
   @Test func secondCollectorOfAFolderIsRefused() throws {
     try folder.start()
-    #expect(throws: FolderInUse.self) {
+    #expect(throws: Failure.self) {
       _ = try Collector(folder.folder, into: folder.spool, CollectRules(), options: InputOptions()) { _ in }
     }
   }

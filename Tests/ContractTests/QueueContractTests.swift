@@ -185,7 +185,7 @@ import Testing
     let one = try backend.worker("one")
     try backend.add("a", Self.bytes)
     let name = try one.quarantine(try claim(one), reason)
-    #expect(throws: NotAcceptable.self) { try backend.retry(name, accepting: true) }
+    #expect(throws: Failure.self) { try backend.retry(name, accepting: true) }
     #expect(try backend.files("quarantine").count == 2)
     #expect(try backend.retry(name, accepting: false) == "a")
     #expect(try contents(of: claim(one), in: one) == Self.bytes)

@@ -271,8 +271,9 @@ import Testing
     let queue = ObjectQueue(
       names, objects, name: "s3://test/", staging: store.staging, worker: worker, maximumBytes: 1 << 30)
     let own = Worker(
-      worker, queue: queue, store: store, options: BatchEncoder.Options(), keepBatches: true, maxTime: 60, minFree: 0,
-      logger: Logger(label: "test", factory: { _ in SwiftLogNoOpLogHandler() }))
+      worker, queue: queue, store: store, options: BatchEncoder.Options(),
+      WorkerRules(keepsBatches: true, maxTimeS: 60),
+      reports: WorkerReports(to: Logger(label: "test", factory: { _ in SwiftLogNoOpLogHandler() })))
     while let entry = try queue.waiting().first {
       _ = own.perform(.waiting(entry), with: own.makeEncoder(), stop: .never)
     }

@@ -1,3 +1,4 @@
+import FileSystem
 import Testing
 
 @testable import Remote
@@ -35,7 +36,7 @@ import Testing
     "unix:///", "redis://host?stream=secret%0a",
   ])
   func invalidAddressIsRefusedWithoutRepeatingIt(_ text: String) throws {
-    let refusal = try #require(throws: BadRedisURL.self) { try RedisURL(text) }
+    let refusal = try #require(throws: Failure.self) { try RedisURL(text) }
     #expect(!refusal.description.contains("secret"))
     // The argument parser prints the values that it refuses, so it accepts this one and a later check refuses it.
     #expect(RedisURL(argument: text).fault == refusal)
@@ -45,7 +46,7 @@ import Testing
   }
 
   @Test func encryptedAddressIsRefusedWithAdviceToUseAProxy() throws {
-    let refusal = #expect(throws: BadRedisURL.self) { try RedisURL("rediss://:secret@host") }
+    let refusal = #expect(throws: Failure.self) { try RedisURL("rediss://:secret@host") }
     #expect(refusal?.description.contains("TLS proxy on this machine") == true)
   }
 }

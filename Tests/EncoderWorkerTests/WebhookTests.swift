@@ -33,12 +33,12 @@ import Testing
       if isUsed {
         _ = try WebhookSigner(file: path)
       } else {
-        let failure = #expect(throws: UnusableSecret.self) { try WebhookSigner(file: path) }
+        let failure = #expect(throws: Failure.self) { try WebhookSigner(file: path) }
         #expect(failure.map { "\($0)".contains("chmod o-rw") && !"\($0)".contains("hush") } == true)
       }
     }
-    #expect(throws: UnusableSecret.self) { try WebhookSigner(file: scratch.path) }
-    #expect(throws: UnusableSecret.self) { try WebhookSigner(file: "/dev/null") }
+    #expect(throws: Failure.self) { try WebhookSigner(file: scratch.path) }
+    #expect(throws: Failure.self) { try WebhookSigner(file: "/dev/null") }
   }
 
   @Test(arguments: [

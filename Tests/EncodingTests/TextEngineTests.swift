@@ -154,13 +154,13 @@ struct TextEngineTests {
   @Test func versionIsKnown() throws { #expect(try engine().version.hasPrefix("tesseract ")) }
 
   @Test func unknownLanguageIsNamedWithItsPackage() throws {
-    let error = #expect(throws: NoTextEngine.self) { try engine("xyz") }
+    let error = #expect(throws: Failure.self) { try engine("xyz") }
     #expect(error?.description.contains("tesseract-ocr-xyz") == true)
   }
 
   @Test(arguments: ["", "../eng", "eng+", "-l", "eng/../deu", "e ng", String(repeating: "a", count: 65)])
   func languageIsNoPath(_ language: String) {
-    let error = #expect(throws: NoTextEngine.self) { try engine(language) }
+    let error = #expect(throws: Failure.self) { try engine(language) }
     #expect(error?.description.contains("no language") == true)
   }
 }
@@ -169,8 +169,8 @@ struct TextEngineTests {
 @Suite struct MissingTextEngineTests {
   @Test func missingProgramIsNamedWithItsPackage() throws {
     let scratch = try ScratchDirectory()
-    func error(_ path: String) -> NoTextEngine? {
-      #expect(throws: NoTextEngine.self) {
+    func error(_ path: String) -> Failure? {
+      #expect(throws: Failure.self) {
         try TextEngine(language: "eng", searchPath: path, isConfined: true, cpuSeconds: 60)
       }
     }

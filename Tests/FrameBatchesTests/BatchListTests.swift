@@ -1,3 +1,4 @@
+import FileSystem
 import Foundation
 import TestSupport
 import Testing
@@ -15,16 +16,16 @@ import Testing
   }
 
   @Test func invalidPathIsNamedWithItsLine() throws {
-    #expect(throws: BadList("list:3: - is no path; write ./- for a file of this name")) {
+    #expect(throws: Failure(.usage, "list:3: - is no path; write ./- for a file of this name")) {
       try BatchList(Array("a\n\n-\n".utf8), called: "list")
     }
-    #expect(throws: BadList("list:2: a path that is not UTF-8; give the batch another name")) {
+    #expect(throws: Failure(.usage, "list:2: a path that is not UTF-8; give the batch another name")) {
       try BatchList(Array("a\n".utf8) + [0xFF], called: "list")
     }
   }
 
   @Test func listAboveTheSizeLimitIsRefused() throws {
-    #expect(throws: BadList("/dev/zero: more than \(BatchList.sizeLimit) bytes; split the list")) {
+    #expect(throws: Failure(.usage, "/dev/zero: more than \(BatchList.sizeLimit) bytes; split the list")) {
       try BatchList(reading: "/dev/zero")
     }
   }

@@ -235,7 +235,7 @@ import Testing
   }
 
   @Test func concatListIsNoListOfBatches() {
-    let error = #expect(throws: BadList.self) { try BatchList(Array(Self.concat.utf8), called: "a b.txt") }
+    let error = #expect(throws: Failure.self) { try BatchList(Array(Self.concat.utf8), called: "a b.txt") }
     #expect(error?.description.hasSuffix("--times 'a b.txt'") == true)
   }
 }

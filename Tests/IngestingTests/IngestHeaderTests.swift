@@ -51,12 +51,12 @@ import Testing
     "one 0123456789abcde\u{E9}\n",
   ])
   func unusableFileIsRefusedWithoutShowingItsTokens(text: String) throws {
-    let error = #expect(throws: UnusableSecret.self) { try tokens(text) }
+    let error = #expect(throws: Failure.self) { try tokens(text) }
     #expect(error.map { "\($0)".contains("0123") } == false)
   }
 
   @Test func fileThatOthersReadIsRefusedWithAdvice() throws {
-    let error = #expect(throws: UnusableSecret.self) { try tokens("one 0123456789abcdef\n", mode: 0o644) }
+    let error = #expect(throws: Failure.self) { try tokens("one 0123456789abcdef\n", mode: 0o644) }
     #expect(error.map { "\($0)".contains("chmod o-rw") } == true)
   }
 

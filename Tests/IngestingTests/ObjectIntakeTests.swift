@@ -62,7 +62,7 @@ import WorkQueues
   /// Each write fails once, as if the worker had died; the client repeats, and only its content gets the name.
   @Test(arguments: 0...2) func requestIsRepeatedAfterAFailureOfAnyWrite(write: Int) throws {
     objects.fail(from: write)
-    #expect(throws: MemoryObjects.Failure.self) { try take("a") }
+    #expect(throws: MemoryObjects.Refused.self) { try take("a") }
     objects.fail(from: nil)
     if write > 0 { #expect(try take("b") == .conflict) }
     #expect(try take("a") == .taken && take("a") == .known)
@@ -82,7 +82,7 @@ import WorkQueues
     try Data(#"{"version":1,"session":"film"}"#.utf8).write(to: URL(fileURLWithPath: batch + "/batch.json"))
     let forwarder = BatchForwarder(spool, to: StoreReceiver(batches, names), limits: Limits())
     objects.fail(from: 0)
-    #expect(throws: MemoryObjects.Failure.self) { try forwarder.run() }
+    #expect(throws: MemoryObjects.Refused.self) { try forwarder.run() }
     #expect(DurableFile.exists(batch))
     objects.fail(from: nil)
     // Of a process that died while it removed a batch.

@@ -48,7 +48,7 @@ import WorkQueues
     #expect {
       try worker(kind, timeoutS: kind == "stall" ? 1 : 600).next()
     } throws: {
-      $0 is any EnvironmentFailure
+      ($0 as? any ClassifiedError)?.kind == .environment
     }
   }
 

@@ -47,9 +47,9 @@ import Testing
     for fault in ["garbage", "huge", "redirect", "echo", "status-403", "status-500", "gone", "expired", "evil"] {
       server.set(.init(fault: fault))
       let provider = try provider(step)
-      let error = #expect(throws: CredentialError.self, "\(fault)") { try provider.fetch() }
+      let error = #expect(throws: Failure.self, "\(fault)") { try provider.fetch() }
       let said = try #require(error).description
-      #expect(said.contains(provider.name) && error?.isMissing == false, "\(said)")
+      #expect(said.contains(provider.name) && error?.kind == .environment, "\(said)")
       #expect(!said.contains("hush") && !said.contains("session-token-of-imds"), "\(said)")
       #expect(said.utf8.count < 400)
     }
@@ -66,19 +66,19 @@ import Testing
     let step = try #require(try InstanceMetadata(environment))
     #expect(!step.isConfigured && step.endpoint.host == "169.254.169.254")
     let named = try provider(.instance)
-    let error = #expect(throws: CredentialError.self) { try named.fetch() }
-    #expect(error?.isMissing == false)
+    let error = #expect(throws: Failure.self) { try named.fetch() }
+    #expect(error?.kind == .environment)
     var usual = try #require(named as? InstanceMetadata)
     usual.isConfigured = false
-    let other = #expect(throws: CredentialError.self) { try usual.fetch() }
-    #expect(other?.isMissing == false && other?.description.contains("--unsigned") == true)
+    let other = #expect(throws: Failure.self) { try usual.fetch() }
+    #expect(other?.kind == .environment && other?.description.contains("--unsigned") == true)
   }
 
   @Test(arguments: IdentityServer.Step.allCases)
   func hangingStepIsGivenUp(step: IdentityServer.Step) throws {
     server.set(.init(fault: "hang"))
     let provider = try provider(step)
-    let error = #expect(throws: CredentialError.self) { try provider.fetch() }
+    let error = #expect(throws: Failure.self) { try provider.fetch() }
     #expect(error?.description.contains(provider.name) == true)
     // STS has a second try, the others have none.
     #expect(server.log().count <= 2)
@@ -94,7 +94,7 @@ import Testing
 
   @Test func lifeWithoutAnEndIsRefused() throws {
     server.set(.init(fault: "forever"))
-    #expect(throws: CredentialError.self) { try provider(.container).fetch() }
+    #expect(throws: Failure.self) { try provider(.container).fetch() }
   }
 
   @Test func tokenFilesAreReadAgainEachTime() throws {
@@ -104,7 +104,7 @@ import Testing
       let provider = try provider(step)
       _ = try provider.fetch()
       server.set(.init(token: "hush.another"))
-      #expect(throws: CredentialError.self) { try provider.fetch() }
+      #expect(throws: Failure.self) { try provider.fetch() }
       // Kubernetes replaces a link.
       try FileManager.default.removeItem(atPath: server.tokenPath)
       try Data("hush.another\n".utf8).write(to: URL(fileURLWithPath: server.tokenPath + ".2"))
@@ -112,7 +112,7 @@ import Testing
         atPath: server.tokenPath, withDestinationPath: server.tokenPath + ".2")
       _ = try provider.fetch()
       try FileManager.default.removeItem(atPath: server.tokenPath)
-      let error = #expect(throws: CredentialError.self) { try provider.fetch() }
+      let error = #expect(throws: Failure.self) { try provider.fetch() }
       #expect(error?.description.contains("_TOKEN_FILE") == true)
     }
   }

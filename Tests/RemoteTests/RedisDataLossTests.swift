@@ -1,3 +1,4 @@
+import FileSystem
 import Foundation
 import Synchronization
 import TestSupport
@@ -23,9 +24,9 @@ struct RedisDataLossTests: RedisStreamSuite {
     try worker.deadLetter(entries[1], reason: "bad")
     _ = try worker.fail(entries[2])
     server.kill()
-    let failure = #expect(throws: RedisError.self) { try worker.next() }
+    let failure = #expect(throws: Failure.self) { try worker.next() }
     #expect(failure?.description.contains("see that Redis runs there") == true)
-    #expect(throws: RedisError.self) { try worker.acknowledge(entries[3]) }
+    #expect(throws: Failure.self) { try worker.acknowledge(entries[3]) }
     try server.restart()
     #expect(try worker.waitingCount() == 45 && worker.heldElsewhereCount() == 0)
     #expect(try worker.add(names) == 2)

@@ -41,12 +41,12 @@ struct RedisServerTests {
     let server = try QueueServer(password: "right")
     let wrong = server.url.replacing("://", with: "://user:wrong@")
     for url in [wrong, server.url] {
-      let refusal = #expect(throws: RedisError.self) { try stream(url) }
+      let refusal = #expect(throws: Failure.self) { try stream(url) }
       #expect(refusal?.description.contains("give its user and password") == true)
       #expect(refusal?.description.contains("wrong@") == false)
     }
     server.stop()
-    let failure = #expect(throws: RedisError.self) { try stream(wrong) }
+    let failure = #expect(throws: Failure.self) { try stream(wrong) }
     #expect(failure?.description.contains("127.0.0.1:\(server.port)") == true)
     #expect(failure?.description.contains("Connection refused") == true)
     #expect(failure?.description.contains("wrong") == false)
@@ -79,7 +79,7 @@ struct RedisServerTests {
     try server.command("CONFIG", "SET", "appendonly", "no")
     try server.command("CLIENT", "KILL", "TYPE", "normal")
     // Each client detects its broken connection and reconnects.
-    for queue in [queue, allowed] { #expect(throws: RedisError.self) { try queue.waitingCount() } }
+    for queue in [queue, allowed] { #expect(throws: Failure.self) { try queue.waitingCount() } }
     #expect(try allowed.waitingCount() == 1)
     for _ in 0..<2 { #expect(throws: NonDurableRedis.self) { try queue.waitingCount() } }
     #expect(warnings.withLock { $0.count == 1 && $0[0].contains("appendonly is off") })
@@ -93,7 +93,7 @@ struct RedisServerTests {
     let key = "{encoder-worker}:store"
     let one = try stream(server.url, store: "s3://one/")
     #expect(try one.add(["a"]) == 1)
-    let refusal = #expect(throws: StreamOfAnotherStore.self) { try stream(server.url, store: "s3://two/") }
+    let refusal = #expect(throws: Failure.self) { try stream(server.url, store: "s3://two/") }
     for word in ["store s3://one/", "not of s3://two/", "?stream=NAME", "delete the key \(key)"] {
       #expect(refusal?.description.contains(word) == true)
     }
@@ -105,7 +105,7 @@ struct RedisServerTests {
     #expect(try server.command("GET", key) == ["s3://one/"])
     try server.flush()
     let two = try stream(server.url, store: "s3://two/")
-    #expect(throws: StreamOfAnotherStore.self) { try one.add(["a"]) }
+    #expect(throws: Failure.self) { try one.add(["a"]) }
     #expect(try two.waitingCount() == 0)
     // The operator moved the stream to another store.
     try server.command("DEL", key)
@@ -119,7 +119,7 @@ struct RedisServerTests {
     #expect(try queue.add(["a", "b"]) == 2)
     let entry = try #require(try queue.next())
     // Redis refuses further entries, but the worker can still acknowledge a claimed one.
-    let refusal = #expect(throws: RedisError.self) {
+    let refusal = #expect(throws: Failure.self) {
       for index in 0..<1_000 {
         _ = try queue.add((0..<100).map { String(repeating: "x", count: 500) + "\(index).\($0)" })
       }
@@ -139,7 +139,7 @@ struct RedisServerTests {
     let connection = try RedisConnection(RedisURL(server.url), timeoutS: 3, respiteMs: 0)
     #expect(try connection.ask(["PING"], to: "ping") == .bytes(Array("PONG".utf8)))
     server.freeze()
-    let failure = #expect(throws: RedisError.self) { try connection.ask(["PING"], to: "ping") }
+    let failure = #expect(throws: Failure.self) { try connection.ask(["PING"], to: "ping") }
     #expect(failure?.description.contains("no answer within 3 s") == true)
     server.thaw()
     // The client discards the late answer.
@@ -151,10 +151,10 @@ struct RedisServerTests {
     let connection = try RedisConnection(RedisURL(server.url), timeoutS: 3, respiteMs: 3_600_000)
     #expect(try connection.ask(["PING"], to: "ping").text == "PONG")
     server.freeze()
-    #expect(throws: RedisError.self) { try connection.ask(["PING"], to: "ping") }
+    #expect(throws: Failure.self) { try connection.ask(["PING"], to: "ping") }
     server.thaw()
     // The client sends no request.
-    let failure = #expect(throws: RedisError.self) { try connection.ask(["PING"], to: "ping") }
+    let failure = #expect(throws: Failure.self) { try connection.ask(["PING"], to: "ping") }
     #expect(failure?.description.contains("no answer within 3 s") == true)
   }
 
@@ -171,7 +171,7 @@ struct RedisServerTests {
     sigaddset(&broken, SIGPIPE)
     pthread_sigmask(SIG_UNBLOCK, &broken, &before)
     defer { pthread_sigmask(SIG_SETMASK, &before, nil) }
-    let failure = #expect(throws: RedisError.self) { try connection.ask(["PING"], to: "ping") }
+    let failure = #expect(throws: Failure.self) { try connection.ask(["PING"], to: "ping") }
     #expect(failure?.description.contains("Broken pipe") == true)
   }
 
@@ -189,7 +189,7 @@ struct RedisServerTests {
   @Test func keyOfAnotherTypeIsNotChanged() throws {
     let server = try QueueServer()
     try server.command("SET", "encoder-worker", "mine")
-    let refusal = #expect(throws: RedisError.self) { try stream(server.url) }
+    let refusal = #expect(throws: Failure.self) { try stream(server.url) }
     #expect(refusal?.description.contains("choose another one with ?stream=NAME") == true)
     #expect(try server.command("GET", "encoder-worker") == ["mine"])
   }
@@ -197,7 +197,7 @@ struct RedisServerTests {
   @Test func workerWithoutAQueueNeedsNoClientLibrary() throws {
     #expect(try Tool.run("ldd", [EncoderWorker.path]).text.contains("libavcodec"))
     #expect(try !Tool.run("ldd", [EncoderWorker.path]).text.contains("hiredis"))
-    let missing = MissingLibrary(name: "hiredis", reason: "no such file", package: "libhiredis0.14")
+    let missing = Failure.missingLibrary("hiredis", "no such file", package: "libhiredis0.14")
     #expect(missing.description.contains("Debian: libhiredis0.14"))
   }
 }

@@ -98,7 +98,7 @@ import Testing
   @Test func storeThatTakesNothingIsAnError() throws {
     let objects = MemoryObjects()
     objects.fail(from: 0)
-    #expect(throws: MemoryObjects.Failure.self) { try StoreCheck(objects).run() }
+    #expect(throws: MemoryObjects.Refused.self) { try StoreCheck(objects).run() }
   }
 
   @Test(.enabled(if: StoreServer.isInstalled, Comment(rawValue: StoreServer.reason)))

@@ -1,3 +1,4 @@
+import FileSystem
 import Foundation
 import SegmentEncoder
 import Sessions
@@ -58,7 +59,7 @@ import Testing
   @Test func failingIdentityIsAnErrorAndNeverAnUnsignedRequest() throws {
     identity.set(.init(fault: "status-500"))
     let client = try client(.webIdentity)
-    let error = #expect(throws: CredentialError.self) { try client.get("x", limit: 1) }
+    let error = #expect(throws: Failure.self) { try client.get("x", limit: 1) }
     #expect(error?.description.contains("web identity") == true && client.requests.isEmpty)
     #expect(Disposition(of: try #require(error), batch: "b") == .retry)
     #expect(Disposition.isSystemWide(try #require(error)))

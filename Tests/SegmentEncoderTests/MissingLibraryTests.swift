@@ -10,7 +10,7 @@ import Testing
   @Test func aBatchWaitsForALibraryThatIsMissing() {
     guard
       case .retry = Disposition(
-        of: MissingLibrary(name: "libavformat", reason: "no such file", package: nil), batch: "batch")
+        of: Failure.missingLibrary("libavformat", "no such file", package: nil), batch: "batch")
     else {
       Issue.record("the worker would quarantine the batch")
       return

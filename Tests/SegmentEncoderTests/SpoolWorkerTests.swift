@@ -15,8 +15,10 @@ import Testing
   private func worker(
     _ path: String? = nil, output: String? = nil, threads: Int = 1, counting metrics: CountedMetrics? = nil
   ) throws -> SpoolWorker {
-    try SpoolWorker(
-      spool: path ?? spool.path, output: output, threads: threads,
+    var settings = SpoolWorker.Settings()
+    (settings.output, settings.threads) = (output, threads)
+    return try SpoolWorker(
+      spool: path ?? spool.path, settings,
       logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }, metrics: metrics ?? self.metrics)
   }
 

@@ -7,7 +7,10 @@ import Synchronization
 
 /// An in-memory object store that can fail, lose responses, or run another writer before a write.
 package final class MemoryObjects: ObjectClient {
-  package struct Failure: EnvironmentFailure {}
+  package struct Refused: ClassifiedError {
+    package var kind: Failure.Kind { .environment }
+    package var description: String { "the store refused a call" }
+  }
 
   /// Returns whether an error is this store's failure, thrown directly or for a session's views.
   package static func isFailure(_ error: any Error) -> Bool {
@@ -86,7 +89,7 @@ package final class MemoryObjects: ObjectClient {
     return try state.withLock { state in
       let number = state.puts
       state.puts += 1
-      if let failing = state.failing, number >= failing { throw Failure() }
+      if let failing = state.failing, number >= failing { throw Refused() }
       let there = state.objects[key].map(Self.tag)
       let holds =
         switch condition {

@@ -5,7 +5,10 @@ import Synchronization
 
 /// A client of a ``MemoryObjects`` that dies before a request: from then on every request fails, or a number of them.
 package final class StoppingObjects: ObjectClient {
-  package struct Stopped: EnvironmentFailure {}
+  package struct Stopped: ClassifiedError {
+    package var kind: Failure.Kind { .environment }
+    package var description: String { "the test stopped the store" }
+  }
 
   private let objects: MemoryObjects
   private let failing: Range<Int>

@@ -2,7 +2,8 @@ import CFFmpeg
 import FileSystem
 
 /// A failed call of FFmpeg.
-package struct FFmpegError: Error, Equatable, CustomStringConvertible {
+package struct FFmpegError: ClassifiedError, Equatable {
+  package var kind: Failure.Kind { .environment }
   package let function: String
   /// An `AVERROR` value.
   package let code: Int32

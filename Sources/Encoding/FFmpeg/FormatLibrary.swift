@@ -9,6 +9,6 @@ package enum FormatLibrary {
 
   /// Loads libavformat now, to report early that it is missing.
   ///
-  /// - Throws: ``MissingLibrary``.
+  /// - Throws: ``Failure``.
   package static func load() throws { _ = try library.functions() }
 }

@@ -1,7 +1,9 @@
+import FileSystem
 import FrameBatches
 
 /// An encoder that libavcodec was built without.
-package struct MissingEncoder: Error, Equatable, CustomStringConvertible {
+package struct MissingEncoder: ClassifiedError, Equatable {
+  package var kind: Failure.Kind { .environment }
   package let name: String
 
   package var cause: String { "the installed libavcodec has no encoder \(name)" }

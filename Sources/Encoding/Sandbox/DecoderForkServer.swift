@@ -9,7 +9,8 @@ import Glibc
 import Synchronization
 
 /// The sandbox cannot work.
-package struct SandboxError: Error, CustomStringConvertible {
+package struct SandboxError: ClassifiedError {
+  package var kind: Failure.Kind { .environment }
   package let description: String
 
   package init(description: String) { self.description = description }

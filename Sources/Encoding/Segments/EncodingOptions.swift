@@ -6,9 +6,9 @@ public struct EncodingOptions: Sendable {
   /// The quality of the video.
   public var quality = Quality.balanced
   /// Maximum hold of a frame in captures at an interval, in milliseconds; at least 1. The time after it is a gap.
-  public var maxHoldMs: Int64 = 5_000
+  public var maxHoldMs: Int64 = DefaultLengths.maxHoldMs
   /// The length of a full segment in milliseconds, from 1 000 to 600 000; other values become the nearest of these.
-  public var segmentMs: Int64 = 5_000 {
+  public var segmentMs: Int64 = DefaultLengths.segmentMs {
     didSet { segmentMs = min(max(segmentMs, Timeline.segmentLengths.lowerBound), Timeline.segmentLengths.upperBound) }
   }
   /// The largest hold that an operator can set, in milliseconds.

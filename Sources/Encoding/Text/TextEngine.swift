@@ -4,16 +4,6 @@ import FileSystem
 import FrameBatches
 import Glibc
 
-/// Tesseract cannot be used.
-package struct NoTextEngine: Error, Equatable, CustomStringConvertible {
-  package let description: String
-}
-
-/// A failure of tesseract that concerns all pictures: they are read later.
-package struct TextEngineFailure: EnvironmentFailure, CustomStringConvertible {
-  package let description: String
-}
-
 package struct TextEngine: Sendable {
   /// The name and version of the program: `tesseract 5.3.0`.
   package let version: String
@@ -36,17 +26,17 @@ package struct TextEngine: Sendable {
   ///   - searchPath: the directories to search, separated by colons: PATH.
   ///   - isConfined: whether the sandbox is on.
   ///   - cpuSeconds: the maximum for a picture.
-  /// - Throws: ``NoTextEngine``; ``DiskError`` if no process can be started.
+  /// - Throws: ``Failure``; ``DiskError`` if no process can be started.
   package init(language: String, searchPath: String, isConfined: Bool, cpuSeconds: Int) throws {
     guard Self.isLanguage(language) else {
-      throw NoTextEngine(description: "'\(language)' is no language of tesseract, such as eng or deu+eng")
+      throw Failure(.usage, "'\(language)' is no language of tesseract, such as eng or deu+eng")
     }
     let found = searchPath.split(separator: ":").map { String($0) + "/tesseract" }.first { path in
       unsafe path.hasPrefix("/") && access(path, X_OK) == 0
     }
     guard let found else {
-      throw NoTextEngine(
-        description: "no program 'tesseract' in PATH; install the package tesseract-ocr, or leave text out")
+      throw Failure(
+        .usage, "no program 'tesseract' in PATH; install the package tesseract-ocr, or leave text out")
     }
     program = ConfinedProgram(
       path: DurableFile.resolved(found), readable: Self.data + Self.locales,
@@ -58,13 +48,14 @@ package struct TextEngine: Sendable {
       ["--version"], input: [], limits: Self.limits(limits, pixels: 0), cancellation: .never)
     let line = String(decoding: answer.output.prefix { $0 != UInt8(ascii: "\n") }, as: UTF8.self)
     guard answer.end == .exited(0), line.hasPrefix("tesseract "), line.utf8.count <= 64 else {
-      throw NoTextEngine(
-        description: "\(found) does not run, or is no tesseract; install the package tesseract-ocr again")
+      throw Failure(
+        .usage, "\(found) does not run, or is no tesseract; install the package tesseract-ocr again")
     }
     version = line
     guard try isWorking(.never) else {
-      throw NoTextEngine(
-        description: "\(found) cannot read '\(language)'; install the package of each language: "
+      throw Failure(
+        .usage,
+        "\(found) cannot read '\(language)'; install the package of each language: "
           + language.split(separator: "+").map { "tesseract-ocr-\($0.replacing("_", with: "-"))" }
           .joined(separator: ", "))
     }
@@ -98,7 +89,7 @@ package struct TextEngine: Sendable {
 
   /// Returns the words in regions of a picture, in the picture's pixels; nil if tesseract fails on this picture only.
   ///
-  /// - Throws: ``TextEngineFailure`` if it fails on every picture; ``Cancelled``; ``DiskError``.
+  /// - Throws: ``Failure`` if it fails on every picture; ``Cancelled``; ``DiskError``.
   package func words(
     in picture: GreyPicture, _ regions: [PictureRegion], cancellation: Cancellation
   ) throws -> [FoundWord]? {
@@ -106,7 +97,7 @@ package struct TextEngine: Sendable {
     if let words = try read(picture, regions, cancellation) { return words }
     // The picture is to blame only if tesseract reads another one.
     guard try isWorking(cancellation) else {
-      throw TextEngineFailure(description: "\(program.path) does not work any more; is the machine out of memory?")
+      throw Failure(.environment, "\(program.path) does not work any more; is the machine out of memory?")
     }
     return nil
   }

@@ -68,7 +68,7 @@ package struct FrameHold: Sendable, Equatable {
 /// The rules of holds, gaps and cuts, applied to one batch.
 package struct Timeline: Sendable {
   /// The default length of a full segment, in milliseconds.
-  package static let defaultSegmentMs: Int64 = 5_000
+  package static let defaultSegmentMs = DefaultLengths.segmentMs
   /// The lengths of a full segment, in milliseconds.
   package static let segmentLengths: ClosedRange<Int64> = 1_000...600_000
 

@@ -1,3 +1,5 @@
+import FileSystem
+
 /// A session or a video that cannot be used.
 public struct BadSession: Error, Equatable, CustomStringConvertible {
   /// The file or session at fault.
@@ -15,4 +17,8 @@ public struct BadSession: Error, Equatable, CustomStringConvertible {
 
   /// The file, the cause and the advice.
   public var description: String { "\(file): \(cause); \(advice)" }
+}
+
+extension BadSession: ClassifiedError {
+  package var kind: Failure.Kind { .input }
 }

@@ -1,7 +1,9 @@
 import Encoding
+import FileSystem
 
 /// A film that cannot be an animated picture.
-package struct AnimationRefusal: Error, Equatable, CustomStringConvertible {
+package struct AnimationRefusal: ClassifiedError, Equatable {
+  package var kind: Failure.Kind { .usage }
   package enum Fault: Equatable {
     /// More pictures than ``AnimationWriter/maximumPictures``.
     case pictures(Int)

@@ -1,6 +1,7 @@
 // A part of a session, as a person names it, and what has to be read for it.
 
 import Encoding
+import FileSystem
 import FrameBatches
 import ISOMedia
 import Sessions
@@ -67,7 +68,8 @@ extension Int64 {
 }
 
 /// A clip that shows nothing of its session.
-package struct BadClip: Error, Equatable, CustomStringConvertible {
+package struct BadClip: ClassifiedError, Equatable {
+  package var kind: Failure.Kind { fault == .empty ? .usage : .gone }
   package enum Fault {
     /// It does not begin before it ends.
     case empty

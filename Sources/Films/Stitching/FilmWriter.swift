@@ -71,45 +71,16 @@ struct FilmWriter {
 
   /// Reads the samples of a part, as the film has them.
   private mutating func samples(of part: StitchPlan.Part, from videos: some SegmentVideos) throws -> SegmentSamples {
-    let segment = part.segment
-    let bytes = try videos.video(of: segment)
-    var samples = try SegmentSamples(of: segment, bytes: bytes, reader: videos.reader)
-    let endMs = part.skippedMs + part.sessionMs - part.earlyMs
-    let isShorter = part.isOnlyFirst && endMs < segment.endMs - segment.startMs
-    if !isShorter { try samples.stretch(toMs: endMs, gapMs: part.gapMs, file: segment.file) }
-    if let zeroMs = plan.zeroMs { try samples.countTimes(fromMs: zeroMs, file: segment.file) }
-    let start = samples.removeBeginning(ofMs: part.skippedMs)
-    if part.isOnlyFirst {
-      samples.keepFirst(forMs: endMs - part.skippedMs, gapMs: part.gapMs)
-    } else if plan.speed.isFast, !segment.isImported {
-      samples.removeRepeats()
-    }
-    try samples.shortenIdle(of: part)
-    samples.lead(byMs: part.earlyMs)
-    if plan.speed != .normal { samples.retime(from: MediaTime.ticks(ms: part.startMs), &clock) }
-    try samples.divideUnreadable(segment.file)
-    do {
-      // An imported video may have a key frame there.
-      if start > 0, samples.video.first?.isKey != true {
-        try samples.open { writer in
-          let order = CodedPictureOrder(start: start, columns: writer.columns, rows: writer.rows)
-          return try videos.reader.planes(of: order, in: segment, bytes)
-        }
-      }
-    } catch is SegmentMismatch {
-      throw BadSession(
-        segment.file, "the video of another encoder, which cannot be cut between its key frames",
-        advice: "begin at \(segment.startMs), or run reencode first")
-    } catch let error as FFmpegError {
-      throw BadSession(segment.file, "\(error)")
-    }
-    switch plan.cadence(of: part) {
-    case .ofSegment: break
-    case .beforeSeam: samples.addRepeatsBeforeSeam()
-    case .own: samples.addRepeats()
-    case .dense: samples.addRepeats(.dense)
-    }
-    return samples
+    var samples = try PartSamples(part, of: plan, from: videos)
+    try samples.fillTime()
+    try samples.countTimes()
+    samples.cut()
+    try samples.shortenIdle()
+    samples.retime(&clock)
+    try samples.divideUnreadable()
+    try samples.open()
+    samples.addRepeats()
+    return samples.samples
   }
 
   private var movie: [UInt8] {

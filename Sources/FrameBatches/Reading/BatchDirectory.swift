@@ -5,14 +5,14 @@ import Glibc
 package struct BatchDirectory: Sendable {
   package let path: String
 
-  /// - Throws: ``BadList`` if there is no such directory; ``DiskError`` if the check fails.
+  /// - Throws: ``Failure`` if there is no such directory; ``DiskError`` if the check fails.
   package init(opening path: String) throws {
     self.path = path.count > 1 && path.hasSuffix("/") ? String(path.dropLast()) : path
     do throws(DiskError) {
       _ = try Directory(opening: path)
     } catch {
       guard [ENOENT, ENOTDIR, EACCES].contains(error.code) else { throw error }
-      throw BadList("\(error); check --batches")
+      throw Failure(.usage, "\(error); check --batches")
     }
   }
 

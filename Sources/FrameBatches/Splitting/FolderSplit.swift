@@ -21,7 +21,10 @@ package struct PartLimits: Sendable {
   /// - Parameters:
   ///   - maxHoldMs: the maximum hold of captures at an interval; nil if nobody knows it yet.
   ///   - segmentMs: the length of a full segment.
-  package init(_ limits: Limits, maxHoldMs: Int64? = 5_000, segmentMs: Int64 = 5_000, sizes: [Size] = []) {
+  package init(
+    _ limits: Limits, maxHoldMs: Int64? = DefaultLengths.maxHoldMs, segmentMs: Int64 = DefaultLengths.segmentMs,
+    sizes: [Size] = []
+  ) {
     (frames, segments, self.sizes) = (limits.frames, limits.segments, sizes)
     (self.maxHoldMs, self.segmentMs) = (maxHoldMs, segmentMs)
   }

@@ -11,13 +11,13 @@ struct AWSEndpoints: Sendable {
   /// The services whose addresses may be configured.
   private static let services = ["s3", "sqs", "sts"]
 
-  /// - Throws: ``BadS3Setting``, which names the variable.
+  /// - Throws: ``Failure``, which names the variable.
   init(_ environment: AWSEnvironment) throws {
     let region =
       environment["AWS_REGION"] ?? environment["AWS_DEFAULT_REGION"] ?? environment.profile?["region"] ?? "us-east-1"
     guard region.isPlain(and: "-"), region == region.lowercased(), region.utf8.count <= 64 else {
-      throw BadS3Setting(
-        "AWS_REGION: '\(region.prefix(64).description.oneLine)' is no region; it has a-z, 0-9 and - only")
+      throw Failure(
+        .usage, "AWS_REGION: '\(region.prefix(64).description.oneLine)' is no region; it has a-z, 0-9 and - only")
     }
     self.region = region
     usesFIPS = try environment.isOn("AWS_USE_FIPS_ENDPOINT", profile: "use_fips_endpoint")
@@ -27,7 +27,7 @@ struct AWSEndpoints: Sendable {
     self.named = named
     for (flag, name) in [(usesFIPS, "AWS_USE_FIPS_ENDPOINT"), (usesDualStack, "AWS_USE_DUALSTACK_ENDPOINT")]
     where flag && !named.isEmpty {
-      throw BadS3Setting("\(name) is for Amazon's own addresses; unset it, or unset AWS_ENDPOINT_URL")
+      throw Failure(.usage, "\(name) is for Amazon's own addresses; unset it, or unset AWS_ENDPOINT_URL")
     }
   }
 
@@ -45,7 +45,7 @@ struct AWSEndpoints: Sendable {
     for case (let name, let text?) in candidates {
       guard let endpoint = S3Endpoint(text) else {
         // The message does not repeat the address: it may hold a password.
-        throw BadS3Setting("\(name) is no http:// or https:// address of a host; leave out user and password")
+        throw Failure(.usage, "\(name) is no http:// or https:// address of a host; leave out user and password")
       }
       return endpoint
     }

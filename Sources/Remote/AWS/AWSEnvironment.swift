@@ -22,7 +22,7 @@ struct AWSEnvironment: Sendable, SecretValue {
 
   /// Empty variables are ignored.
   ///
-  /// - Throws: ``BadS3Setting`` for a shared file that is no configuration, or a named profile that is missing.
+  /// - Throws: ``Failure`` for a shared file that is no configuration, or a named profile that is missing.
   init(_ value: (String) -> String?) throws {
     var variables: [String: String] = [:]
     for name in Self.names { variables[name] = value(name).flatMap { $0.isEmpty ? nil : $0 } }
@@ -31,7 +31,8 @@ struct AWSEnvironment: Sendable, SecretValue {
     let named = variables["AWS_PROFILE"] ?? variables["AWS_DEFAULT_PROFILE"]
     profile = try files.load().profile(named ?? "default")
     if profile == nil, let named {
-      throw BadS3Setting(
+      throw Failure(
+        .usage,
         "AWS_PROFILE: there is no profile '\(named)' in \(files.paths); name one of these files, or unset AWS_PROFILE")
     }
   }
@@ -43,13 +44,13 @@ struct AWSEnvironment: Sendable, SecretValue {
 
   /// Returns a switch of a variable, or else of the profile.
   ///
-  /// - Throws: ``BadS3Setting`` for any text but `true` and `false`.
+  /// - Throws: ``Failure`` for any text but `true` and `false`.
   func isOn(_ variable: String, profile key: String? = nil) throws -> Bool {
     guard let text = variables[variable] ?? key.flatMap({ profile?[$0] }) else { return false }
     switch text.lowercased() {
     case "true": return true
     case "false": return false
-    default: throw BadS3Setting("\(variable): '\(text.prefix(40).description.oneLine)' is neither true nor false")
+    default: throw Failure(.usage, "\(variable): '\(text.prefix(40).description.oneLine)' is neither true nor false")
     }
   }
 }

@@ -13,7 +13,7 @@ package struct AWSSettings: Sendable {
   ///   - value: returns an environment variable.
   ///   - isUnsigned: whether requests are sent without a signature.
   ///   - warn: called with a line for the log: a renewal that fails, a clock that is wrong.
-  /// - Throws: ``BadS3Setting``, which names the variable.
+  /// - Throws: ``Failure``, which names the variable.
   package init(
     environment value: (String) -> String?, unsigned isUnsigned: Bool = false,
     warn: @escaping @Sendable (String) -> Void = { _ in }

@@ -11,18 +11,19 @@ struct ContainerCredentials: CredentialProvider, SecretValue {
   private static let plainHosts: Set = ["localhost", "169.254.170.2", "169.254.170.23", "[fd00:ec2::23]", "[::1]"]
 
   /// - Returns: nil if nothing of it is configured.
-  /// - Throws: ``BadS3Setting``, which names the variable.
+  /// - Throws: ``Failure``, which names the variable.
   init?(_ environment: AWSEnvironment) throws {
     let relative = "AWS_CONTAINER_CREDENTIALS_RELATIVE_URI"
     let full = "AWS_CONTAINER_CREDENTIALS_FULL_URI"
     if let path = environment[relative] {
       guard path.hasPrefix("/"), Self.isPath(path) else {
-        throw BadS3Setting("\(relative) is no path; give it as the container agent does")
+        throw Failure(.usage, "\(relative) is no path; give it as the container agent does")
       }
       (name, url) = ("the container's \(relative)", "http://169.254.170.2" + path)
     } else if let text = environment[full] {
       guard let url = Self.checked(text) else {
-        throw BadS3Setting(
+        throw Failure(
+          .usage,
           "\(full) is neither https:// nor http:// of this machine, 169.254.170.2, 169.254.170.23 or [fd00:ec2::23]")
       }
       (name, self.url) = ("the container's \(full)", url)
@@ -32,7 +33,7 @@ struct ContainerCredentials: CredentialProvider, SecretValue {
     token = environment["AWS_CONTAINER_AUTHORIZATION_TOKEN"]
     tokenFile = environment["AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE"]
     guard token?.utf8.allSatisfy({ (32...126).contains($0) }) != false else {
-      throw BadS3Setting("AWS_CONTAINER_AUTHORIZATION_TOKEN: a line end or no ASCII; give it as it is")
+      throw Failure(.usage, "AWS_CONTAINER_AUTHORIZATION_TOKEN: a line end or no ASCII; give it as it is")
     }
   }
 

@@ -79,7 +79,7 @@ package final class CredentialChain: Sendable {
 
   /// Returns the credentials to sign with now; nil if requests are explicitly unsigned.
   ///
-  /// - Throws: ``CredentialError``, which names the step that failed; ``Cancelled``.
+  /// - Throws: ``Failure``, which names the step that failed; ``Cancelled``.
   package func credentials(_ cancellation: Cancellation = .never) throws -> AWSCredentials? {
     try current(cancellation)?.credentials
   }
@@ -125,7 +125,7 @@ package final class CredentialChain: Sendable {
     }
   }
 
-  private static func late(_ provider: any CredentialProvider) -> CredentialError {
+  private static func late(_ provider: any CredentialProvider) -> Failure {
     provider.failure("no credentials within \(deadlineMs / 1_000) s", "check the network to it")
   }
 

@@ -10,7 +10,7 @@ protocol CredentialProvider: Sendable {
   /// Whether each call gives the same credentials.
   var isFixed: Bool { get }
 
-  /// - Throws: ``CredentialError``, which names the step; ``Cancelled``.
+  /// - Throws: ``Failure``, which names the step; ``Cancelled``.
   func fetch(_ cancellation: Cancellation) throws -> FetchedCredentials
 }
 
@@ -18,8 +18,8 @@ extension CredentialProvider {
   var remedy: String { "check \(name)" }
   var isFixed: Bool { false }
 
-  func failure(_ cause: String, _ advice: String) -> CredentialError {
-    CredentialError(step: name, cause: cause, advice: advice)
+  func failure(_ cause: String, _ advice: String) -> Failure {
+    Failure(.environment, "get credentials from", name, cause, advice: advice)
   }
 }
 
@@ -30,15 +30,4 @@ struct FetchedCredentials: Sendable, SecretValue {
   let lifetimeMs: Int?
   /// When credentials expire that cannot be renewed, in unix milliseconds; nil if nobody says. The service judges it.
   var expiresMs: Int64?
-}
-
-/// A step of the chain failed, or nothing is configured. Requests are never sent unsigned instead.
-package struct CredentialError: EnvironmentFailure, Equatable, CustomStringConvertible {
-  let step: String
-  let cause: String
-  let advice: String
-  /// Whether nothing is configured at all.
-  package var isMissing = false
-
-  package var description: String { "get credentials from \(step): \(cause); \(advice)" }
 }

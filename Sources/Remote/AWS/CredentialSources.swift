@@ -12,7 +12,7 @@ struct CredentialSources {
   /// A role may need another role, and so on.
   private static let maximumProfiles = 5
 
-  /// - Throws: ``BadS3Setting`` for a configuration that is incomplete or not supported.
+  /// - Throws: ``Failure`` for a configuration that is incomplete or not supported.
   static func provider(
     _ environment: AWSEnvironment, _ endpoints: AWSEndpoints, _ clock: SigningClock
   ) throws -> any CredentialProvider {
@@ -37,7 +37,7 @@ struct CredentialSources {
   private func webIdentity() throws -> WebIdentityRole? {
     guard let file = environment["AWS_WEB_IDENTITY_TOKEN_FILE"] else { return nil }
     guard let role = environment["AWS_ROLE_ARN"] else {
-      throw BadS3Setting("AWS_WEB_IDENTITY_TOKEN_FILE needs AWS_ROLE_ARN; set both or none")
+      throw Failure(.usage, "AWS_WEB_IDENTITY_TOKEN_FILE needs AWS_ROLE_ARN; set both or none")
     }
     return WebIdentityRole(
       name: "the web identity of AWS_WEB_IDENTITY_TOKEN_FILE", tokenFile: file,
@@ -52,12 +52,12 @@ struct CredentialSources {
     let name = "profile '\(profile.name)'"
     let isOwnSource = users.last == profile.name
     guard users.count < Self.maximumProfiles, isOwnSource || !users.contains(profile.name) else {
-      throw BadS3Setting(
-        "\(name): the profiles of source_profile are in a circle, or more than \(Self.maximumProfiles)")
+      throw Failure(
+        .usage, "\(name): the profiles of source_profile are in a circle, or more than \(Self.maximumProfiles)")
     }
     if let arn = profile["role_arn"], !isOwnSource {
       if profile["mfa_serial"] != nil {
-        throw BadS3Setting("\(name): mfa_serial is not supported; use a role without it")
+        throw Failure(.usage, "\(name): mfa_serial is not supported; use a role without it")
       }
       let role = try Self.role(arn, "role_arn of \(name)")
       let session = try Self.session(profile["role_session_name"])
@@ -73,7 +73,8 @@ struct CredentialSources {
       return ProfileKeys(profile: profile.name, files: environment.files)
     }
     for key in ["sso_session", "sso_start_url", "credential_process", "login_session"] where profile[key] != nil {
-      throw BadS3Setting(
+      throw Failure(
+        .usage,
         "\(name): \(key) is not supported; set keys in the environment, as 'aws configure export-credentials --format env' prints them, or use a role"
       )
     }
@@ -86,28 +87,30 @@ struct CredentialSources {
     switch (profile["source_profile"], profile["credential_source"]?.lowercased()) {
     case (let source?, nil):
       guard let other = config.profile(source), let provider = try provider(other, users + [profile.name]) else {
-        throw BadS3Setting("\(name): source_profile '\(source.oneLine)' is missing, or has no credentials")
+        throw Failure(.usage, "\(name): source_profile '\(source.oneLine)' is missing, or has no credentials")
       }
       return provider
     case (nil, "environment"?):
       guard let keys = try EnvironmentKeys(environment) else {
-        throw BadS3Setting(
+        throw Failure(
+          .usage,
           "\(name): credential_source is Environment, but AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY are not set")
       }
       return keys
     case (nil, "ec2instancemetadata"?):
       guard let instance = try InstanceMetadata(environment, isConfigured: true) else {
-        throw BadS3Setting("\(name): credential_source is Ec2InstanceMetadata, but AWS_EC2_METADATA_DISABLED is set")
+        throw Failure(.usage, "\(name): credential_source is Ec2InstanceMetadata, but AWS_EC2_METADATA_DISABLED is set")
       }
       return instance
     case (nil, "ecscontainer"?):
       guard let container = try ContainerCredentials(environment) else {
-        throw BadS3Setting(
-          "\(name): credential_source is EcsContainer, but AWS_CONTAINER_CREDENTIALS_RELATIVE_URI is not set")
+        throw Failure(
+          .usage, "\(name): credential_source is EcsContainer, but AWS_CONTAINER_CREDENTIALS_RELATIVE_URI is not set")
       }
       return container
     default:
-      throw BadS3Setting(
+      throw Failure(
+        .usage,
         "\(name): role_arn needs source_profile, web_identity_token_file, or credential_source: Environment, Ec2InstanceMetadata or EcsContainer"
       )
     }
@@ -115,7 +118,7 @@ struct CredentialSources {
 
   private static func role(_ arn: String, _ name: String) throws -> String {
     guard arn.utf8.count <= 2_048, arn.utf8.allSatisfy({ (33...126).contains($0) }) else {
-      throw BadS3Setting("\(name) is no ARN of a role; it begins with arn:aws:iam::")
+      throw Failure(.usage, "\(name) is no ARN of a role; it begins with arn:aws:iam::")
     }
     return arn
   }
@@ -124,7 +127,7 @@ struct CredentialSources {
   private static func session(_ name: String?) throws -> String {
     let name = name ?? "encoder-worker"
     guard (2...64).contains(name.utf8.count), name.isPlain(and: "_=,.@-") else {
-      throw BadS3Setting("AWS_ROLE_SESSION_NAME, role_session_name: 2 to 64 of A-Z a-z 0-9 _ = , . @ -")
+      throw Failure(.usage, "AWS_ROLE_SESSION_NAME, role_session_name: 2 to 64 of A-Z a-z 0-9 _ = , . @ -")
     }
     return name
   }

@@ -11,17 +11,17 @@ struct InstanceMetadata: CredentialProvider {
   private static let path = "/latest/meta-data/iam/security-credentials/"
 
   /// - Returns: nil if it is switched off.
-  /// - Throws: ``BadS3Setting``, which names the variable.
+  /// - Throws: ``Failure``, which names the variable.
   init?(_ environment: AWSEnvironment, isConfigured: Bool = false) throws {
     if try environment.isOn("AWS_EC2_METADATA_DISABLED") { return nil }
     let mode = environment["AWS_EC2_METADATA_SERVICE_ENDPOINT_MODE"]?.lowercased()
     guard mode == nil || mode == "ipv4" || mode == "ipv6" else {
-      throw BadS3Setting("AWS_EC2_METADATA_SERVICE_ENDPOINT_MODE is neither IPv4 nor IPv6")
+      throw Failure(.usage, "AWS_EC2_METADATA_SERVICE_ENDPOINT_MODE is neither IPv4 nor IPv6")
     }
     let usual = mode == "ipv6" ? "http://[fd00:ec2::254]" : "http://169.254.169.254"
     let named = environment["AWS_EC2_METADATA_SERVICE_ENDPOINT"]
     guard let endpoint = S3Endpoint(named ?? usual) else {
-      throw BadS3Setting("AWS_EC2_METADATA_SERVICE_ENDPOINT is no http:// address of a host")
+      throw Failure(.usage, "AWS_EC2_METADATA_SERVICE_ENDPOINT is no http:// address of a host")
     }
     self.endpoint = endpoint
     self.isConfigured = isConfigured || named != nil
@@ -42,7 +42,7 @@ struct InstanceMetadata: CredentialProvider {
         failure.cause.oneLine,
         isConfigured
           ? "check AWS_EC2_METADATA_SERVICE_ENDPOINT and the hop limit"
-          : "run it again on an EC2 instance; elsewhere \(CredentialError.nothingConfigured.advice)")
+          : "run it again on an EC2 instance; elsewhere \(Failure.nothingConfigured.advice)")
     }
     let header = (name: "X-aws-ec2-metadata-token", value: token)
     do {
@@ -82,14 +82,16 @@ struct InstanceMetadata: CredentialProvider {
 
 /// The end of the chain, if IMDS is switched off.
 struct NoCredentials: CredentialProvider {
-  var name: String { CredentialError.nothingConfigured.step }
-  func fetch(_ cancellation: Cancellation) throws -> FetchedCredentials { throw CredentialError.nothingConfigured }
+  var name: String { Failure.nothingConfigured.subject }
+  func fetch(_ cancellation: Cancellation) throws -> FetchedCredentials { throw Failure.nothingConfigured }
 }
 
-extension CredentialError {
-  static let nothingConfigured = CredentialError(
-    step: "this machine", cause: "no keys, profile, web identity or container is configured, and IMDS is switched off",
+extension Failure {
+  /// The end of the chain: a person has to configure something.
+  static let nothingConfigured = Failure(
+    .usage, "get credentials from", "this machine",
+    "no keys, profile, web identity or container is configured, and IMDS is switched off",
     advice:
-      "set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, give it a role, or say --unsigned for a store without signatures",
-    isMissing: true)
+      "set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, give it a role, or say --unsigned for a store without signatures"
+  )
 }

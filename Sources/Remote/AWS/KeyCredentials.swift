@@ -8,26 +8,26 @@ struct EnvironmentKeys: CredentialProvider, SecretValue {
   private let expiresMs: Int64?
 
   /// - Returns: nil without keys.
-  /// - Throws: ``BadS3Setting``, which names the variables.
+  /// - Throws: ``Failure``, which names the variables.
   init?(_ environment: AWSEnvironment) throws {
     switch (environment["AWS_ACCESS_KEY_ID"], environment["AWS_SECRET_ACCESS_KEY"]) {
     case (nil, nil): return nil
     case (let key?, let secret?):
       guard let credentials = AWSCredentials(key: key, secret: secret, token: environment["AWS_SESSION_TOKEN"]) else {
-        throw BadS3Setting(
-          "AWS_ACCESS_KEY_ID, AWS_SESSION_TOKEN: a blank, a comma or no ASCII; give them as they are")
+        throw Failure(
+          .usage, "AWS_ACCESS_KEY_ID, AWS_SESSION_TOKEN: a blank, a comma or no ASCII; give them as they are")
       }
       self.credentials = credentials
       let expiration = environment["AWS_CREDENTIAL_EXPIRATION"].map { SessionInstant($0) }
       guard case .unixMs(let expiresMs)?? = expiration else {
         guard expiration == nil else {
-          throw BadS3Setting("AWS_CREDENTIAL_EXPIRATION is no time; write it as 2026-11-27T12:00:00Z, or unset it")
+          throw Failure(.usage, "AWS_CREDENTIAL_EXPIRATION is no time; write it as 2026-11-27T12:00:00Z, or unset it")
         }
         self.expiresMs = nil
         return
       }
       self.expiresMs = expiresMs
-    default: throw BadS3Setting("AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY go together; set both or none")
+    default: throw Failure(.usage, "AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY go together; set both or none")
     }
   }
 

@@ -19,7 +19,7 @@ struct SharedConfig: Sendable, SecretValue {
   /// Adds the sections of a file. Its values replace those of files before; its key pair does so as a whole.
   ///
   /// - Parameter isCredentials: whether sections are named for profiles alone, and others do not exist.
-  /// - Throws: ``BadS3Setting``, which names the line.
+  /// - Throws: ``Failure``, which names the line.
   mutating func add(_ text: String, path: String, isCredentials: Bool) throws {
     var file = SharedConfig()
     try file.parse(text, path: path, isCredentials: isCredentials)
@@ -51,7 +51,7 @@ struct SharedConfig: Sendable, SecretValue {
       }
       guard let section else { continue }
       guard let sign = content.firstIndex(of: "=") else {
-        throw BadS3Setting("\(path):\(index + 1): neither [section] nor name = value; correct the line")
+        throw Failure(.usage, "\(path):\(index + 1): neither [section] nor name = value; correct the line")
       }
       let key = Self.trimmed(content[..<sign]).lowercased()
       let value = Self.value(content[content.index(after: sign)...])
@@ -59,8 +59,8 @@ struct SharedConfig: Sendable, SecretValue {
       let isNested = indent.map { blanks > $0 } ?? false
       if !isNested { (parent, indent) = (value.isEmpty ? key : nil, blanks) }
       guard !isNested || parent != nil else {
-        throw BadS3Setting(
-          "\(path):\(index + 1): '\(key.oneLine)' is below a key that has a value; remove the blanks before it")
+        throw Failure(
+          .usage, "\(path):\(index + 1): '\(key.oneLine)' is below a key that has a value; remove the blanks before it")
       }
       self[keyPath: section][name]?[isNested ? "\(parent ?? "").\(key)" : key] = value
     }
@@ -138,7 +138,7 @@ struct SharedConfigFiles: Sendable {
 
   /// Reads the files. Missing ones are empty, and so are unreadable ones that no variable names.
   ///
-  /// - Throws: ``BadS3Setting``.
+  /// - Throws: ``Failure``.
   func load() throws -> SharedConfig {
     var all = SharedConfig()
     for case (let file?, let isCredentials) in [(config, false), (credentials, true)] {
@@ -148,10 +148,10 @@ struct SharedConfigFiles: Sendable {
       } catch let failure where !file.isNamed || failure.code == ENOENT {
         continue
       } catch {
-        throw BadS3Setting("\(error); make the file readable, or unset its variable")
+        throw Failure(.usage, "\(error); make the file readable, or unset its variable")
       }
       guard let bytes, let text = String(validating: bytes, as: UTF8.self) else {
-        throw BadS3Setting("\(file.path): no text of at most \(Self.maximumBytes) bytes; name another file")
+        throw Failure(.usage, "\(file.path): no text of at most \(Self.maximumBytes) bytes; name another file")
       }
       try all.add(text, path: file.path, isCredentials: isCredentials)
     }

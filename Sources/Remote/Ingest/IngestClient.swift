@@ -23,7 +23,7 @@ package struct IngestClient: BatchReceiver {
   /// - Parameters:
   ///   - tokenFile: a file with the token; read again for each batch, so that it can be replaced.
   ///   - isOverdue: whether requests have to end.
-  /// - Throws: ``MissingLibrary``, ``UnusableSecret``, ``DiskError``.
+  /// - Throws: ``Failure``, ``DiskError``.
   package init(
     _ address: HTTPAddress, tokenFile: String?, userAgent: String, isOverdue: @escaping @Sendable () -> Bool = { false }
   ) throws {
@@ -65,8 +65,8 @@ package struct IngestClient: BatchReceiver {
     let bytes = try SecretFile.bytes(of: tokenFile, content: "the token", limit: Self.maximumTokenBytes)
     let token = String(decoding: bytes, as: UTF8.self).split(whereSeparator: \.isWhitespace)
     guard token.count == 1, token[0].utf8.allSatisfy({ (33...126).contains($0) }) else {
-      throw UnusableSecret(
-        path: tokenFile, cause: "\(token.count == 0 ? "no" : "not one") token",
+      throw Failure(
+        .usage, "read", tokenFile, "\(token.count == 0 ? "no" : "not one") token",
         advice: "write the token alone, as the worker's --ingest-tokens has it")
     }
     return String(token[0])
@@ -108,7 +108,8 @@ package struct IngestClient: BatchReceiver {
 }
 
 /// A worker did not take a batch; it may do so later.
-package struct NotTaken: BusyReceiver, CustomStringConvertible {
+package struct NotTaken: BusyReceiver {
+  package var kind: Failure.Kind { .environment }
   let address: String
   let cause: String
   /// Whether it may pass by itself: the cause is no setting.

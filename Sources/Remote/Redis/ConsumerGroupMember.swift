@@ -1,3 +1,4 @@
+import FileSystem
 import Synchronization
 
 /// A worker in the consumer group of a stream: the entries that it holds, as far as it knows, and its calls of scripts.
@@ -39,10 +40,10 @@ final class ConsumerGroupMember: Sendable {
 
   /// Joins the group. Creates it, and the stream, if they are missing; entries that wait already belong to the group.
   ///
-  /// - Throws: ``RedisError``; ``StreamOfAnotherStore``.
+  /// - Throws: ``Failure``.
   func join() throws { try group.withLock { $0 = try joined() } }
 
-  /// - Throws: ``RedisError``; then it is unknown whether the script has run.
+  /// - Throws: ``Failure``; then it is unknown whether the script has run.
   func run(_ script: StreamScript, _ arguments: [String] = []) throws -> RedisReply {
     try run(script) { _ in arguments }
   }
@@ -82,10 +83,11 @@ final class ConsumerGroupMember: Sendable {
     let operation = StreamScript.join.operation
     let reply = try call(.join, in: "") { _ in [store] }.checked(connection.url, operation)
     if let other = reply.list?.first {
-      throw StreamOfAnotherStore(
-        queue: connection.url.description, key: keys[3], store: other.text ?? "no UTF-8", expected: store)
+      throw Failure(
+        .environment, "the queue \(connection.url) is of the store \(other.text ?? "no UTF-8"), not of \(store)",
+        advice: "name another stream with ?stream=NAME, or, if the store has moved, delete the key \(keys[3])")
     }
-    guard let group = reply.text else { throw RedisError.unexpectedReply(connection.url, operation) }
+    guard let group = reply.text else { throw Failure.unexpectedReply(connection.url, operation) }
     return group
   }
 
@@ -104,7 +106,7 @@ final class ConsumerGroupMember: Sendable {
     if let digest = loaded.withLock({ $0[script.operation] }) { return digest }
     let reply = try connection.ask(["SCRIPT", "LOAD", script.text], to: script.operation)
       .checked(connection.url, script.operation)
-    guard let digest = reply.text else { throw RedisError.unexpectedReply(connection.url, script.operation) }
+    guard let digest = reply.text else { throw Failure.unexpectedReply(connection.url, script.operation) }
     loaded.withLock { $0[script.operation] = digest }
     return digest
   }

@@ -51,7 +51,7 @@ final class RedisConnection: Sendable {
   /// Sends a command.
   ///
   /// - Parameter operation: the purpose of the command, for errors.
-  /// - Throws: ``RedisError`` if there is no reply; the errors of `admit`. An error reply is returned.
+  /// - Throws: ``Failure`` if there is no reply; the errors of `admit`. An error reply is returned.
   func ask(_ words: [String], to operation: String) throws -> RedisReply { try ask(to: operation) { _ in words } }
 
   /// Sends a command that depends on the time for which this process has reached Redis without a break, on this
@@ -60,7 +60,7 @@ final class RedisConnection: Sendable {
     try link.withLock { link in
       let beganMs = MonotonicClock.milliseconds()
       guard link.context != nil || beganMs >= link.silentUntilMs else {
-        throw RedisError(url, operation, silence, advice: Self.unreachable)
+        throw Failure.redis(url, operation, silence, advice: Self.unreachable)
       }
       do {
         if link.context == nil { try connect(&link, to: operation) }
@@ -82,10 +82,10 @@ final class RedisConnection: Sendable {
         withUnsafePointer(to: library) { chr_connect($0, nil, host, Int32(port), timeoutS) }
       case .socket(let path): withUnsafePointer(to: library) { chr_connect($0, path, nil, 0, timeoutS) }
       }
-    guard let context else { throw RedisError(url, operation, "no memory", advice: "add memory") }
+    guard let context else { throw Failure.redis(url, operation, "no memory", advice: "add memory") }
     guard context.pointee.err == 0 else {
       defer { library.redisFree(context) }
-      throw RedisError(url, operation, "connect: \(Self.reason(context))", advice: Self.unreachable)
+      throw Failure.redis(url, operation, "connect: \(Self.reason(context))", advice: Self.unreachable)
     }
     link.context = context
     do {
@@ -127,7 +127,7 @@ final class RedisConnection: Sendable {
     guard let answer else {
       let cause = [EAGAIN, ETIMEDOUT].contains(code) ? silence : context.map(Self.reason) ?? "no connection"
       drop(&link)
-      throw RedisError(url, operation, cause, advice: Self.unreachable)
+      throw Failure.redis(url, operation, cause, advice: Self.unreachable)
     }
     let reply = RedisReply(reading: answer)
     library.freeReplyObject(answer)

@@ -1,30 +1,20 @@
 import FileSystem
 
-/// Redis was not reachable, or refused a command: a failure of the environment.
-struct RedisError: EnvironmentFailure, CustomStringConvertible {
-  /// Without its password.
-  let queue: String
-  let operation: String
-  let cause: String
-  let advice: String
-
-  init(_ queue: RedisURL, _ operation: String, _ cause: String, advice: String) {
-    self.queue = queue.description
-    self.operation = operation
-    self.cause = cause
-    self.advice = advice
+extension Failure {
+  /// Redis was not reachable, or refused a command.
+  static func redis(_ queue: RedisURL, _ operation: String, _ cause: String, advice: String) -> Failure {
+    // Without its password.
+    Failure(.environment, "\(operation), in the queue", queue.description, cause, advice: advice)
   }
 
   /// - Parameter refusal: the error of Redis: `OOM command not allowed …`.
-  init(_ queue: RedisURL, _ operation: String, refusal: String) {
-    self.init(queue, operation, refusal, advice: Self.advice(on: refusal))
+  static func redis(_ queue: RedisURL, _ operation: String, refusal: String) -> Failure {
+    redis(queue, operation, refusal, advice: advice(on: refusal))
   }
 
-  static func unexpectedReply(_ queue: RedisURL, _ operation: String) -> RedisError {
-    RedisError(queue, operation, "an unknown reply", advice: "check that it is Redis")
+  static func unexpectedReply(_ queue: RedisURL, _ operation: String) -> Failure {
+    redis(queue, operation, "an unknown reply", advice: "check that it is Redis")
   }
-
-  var description: String { "\(operation), in the queue \(queue): \(cause); \(advice)" }
 
   private static func advice(on refusal: String) -> String {
     switch refusal.prefix(while: { $0 != " " }) {
@@ -38,18 +28,5 @@ struct RedisError: EnvironmentFailure, CustomStringConvertible {
     case "WRONGTYPE": "that key is no stream: choose another one with ?stream=NAME"
     default: "see Redis' documentation and log"
     }
-  }
-}
-
-/// The stream belongs to another store, where its batches lie.
-struct StreamOfAnotherStore: EnvironmentFailure, CustomStringConvertible {
-  let queue: String
-  /// The key with the name of the store.
-  let key: String
-  let store: String
-  let expected: String
-
-  var description: String {
-    "the queue \(queue) is of the store \(store), not of \(expected); name another stream with ?stream=NAME, or, if the store has moved, delete the key \(key)"
   }
 }

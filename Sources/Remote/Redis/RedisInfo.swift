@@ -27,7 +27,8 @@ struct RedisInfo {
 }
 
 /// Redis may lose waiting batches: its settings, or those of the Redis that replaced it, do not make writes durable.
-struct NonDurableRedis: EnvironmentFailure, CustomStringConvertible {
+struct NonDurableRedis: ClassifiedError {
+  var kind: Failure.Kind { .environment }
   enum Weakness: Equatable, Sendable {
     case writesNothingDown
     case cannotWrite

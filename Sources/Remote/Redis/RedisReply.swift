@@ -1,4 +1,5 @@
 import CHiredis
+import FileSystem
 
 /// A reply from Redis.
 enum RedisReply: Sendable, Equatable {
@@ -47,8 +48,8 @@ enum RedisReply: Sendable, Equatable {
   }
 
   /// Returns the reply unless it is an error.
-  func checked(_ queue: RedisURL, _ operation: String) throws(RedisError) -> RedisReply {
-    if case .refusal(let text) = self { throw RedisError(queue, operation, refusal: text) }
+  func checked(_ queue: RedisURL, _ operation: String) throws(Failure) -> RedisReply {
+    if case .refusal(let text) = self { throw Failure.redis(queue, operation, refusal: text) }
     return self
   }
 }

@@ -36,7 +36,7 @@ package final class RedisStream: EventStream {
   ///   - allowsNonDurable: whether to warn of a Redis that may lose data, instead of refusing it.
   ///   - forgetAfter: seconds after which an idle consumer without entries is removed from the group.
   ///   - warn: called when Redis may lose data, or has lost it.
-  /// - Throws: ``BadRedisURL``, ``NonDurableRedis``, ``StreamOfAnotherStore``, ``RedisError``, ``MissingLibrary``.
+  /// - Throws: ``Failure``, ``NonDurableRedis``.
   package init(
     _ url: RedisURL, consumer: String, store: String, lease: Int, allowsNonDurable: Bool, forgetAfter: Int = 3_600,
     warn: @escaping @Sendable (String) -> Void
@@ -45,7 +45,7 @@ package final class RedisStream: EventStream {
     // Check each new connection: Redis may have other settings, or be another server.
     let connection = try RedisConnection(url) { facts in
       guard facts.generation >= 7 else {
-        throw RedisError(
+        throw Failure.redis(
           url, "ask what it is", "Redis \(facts["redis_version"] ?? "of an unknown version") is too old",
           advice: "take 7.0 or later")
       }
@@ -146,7 +146,7 @@ package final class RedisStream: EventStream {
   }
 
   package func add(_ names: [String], traceParent: TraceParent?) throws -> Int {
-    for name in names { try UnusableBatchName.check(name) }
+    for name in names { try QueuedName.check(name) }
     let trace = [traceParent?.description ?? ""]
     return try stride(from: 0, to: names.count, by: Self.addedAtOnce).reduce(0) { sum, start in
       sum + (try integer(.add, trace + names[start...].prefix(Self.addedAtOnce)))
@@ -182,7 +182,7 @@ package final class RedisStream: EventStream {
     let name = String(validating: bytes, as: UTF8.self)
     let trace = values.count > 5 ? values[5].text.flatMap { TraceParent($0) } : nil
     let entry = Entry(id: id, name: name ?? "", attempt: attempt, failures: failures, traceParent: trace)
-    if let fault = name.map(UnusableBatchName.fault) ?? "is no UTF-8" {
+    if let fault = name.map(QueuedName.fault) ?? "is no UTF-8" {
       try deadLetter(entry, reason: "the entry's field batch \(fault); a batch is added by: XADD STREAM * batch NAME")
       return nil
     }
@@ -202,7 +202,7 @@ package final class RedisStream: EventStream {
     return value
   }
 
-  private func unexpectedReply(to script: StreamScript) -> RedisError {
-    RedisError.unexpectedReply(membership.connection.url, script.operation)
+  private func unexpectedReply(to script: StreamScript) -> Failure {
+    Failure.unexpectedReply(membership.connection.url, script.operation)
   }
 }

@@ -62,8 +62,8 @@ struct StreamScript: Sendable {
     -- The reply for an entry. A name that is too long is cut one byte behind the limit, and so is a trace.
     local function entryReply(id, fields, attempt)
       local name = field(fields, 'batch')
-      if #name == 0 or #name > \(UnusableBatchName.maximumBytes) then
-        return {id, string.sub(name, 1, \(UnusableBatchName.maximumBytes + 1)), attempt, 0}
+      if #name == 0 or #name > \(QueuedName.maximumBytes) then
+        return {id, string.sub(name, 1, \(QueuedName.maximumBytes + 1)), attempt, 0}
       end
       local other, failures = known(name)
       if not other or other == id then remember(name, id, failures) end
@@ -256,7 +256,7 @@ struct StreamScript: Sendable {
     local entry = redis.call('XRANGE', stream, ARGV[2], ARGV[2])[1]
     local name = entry and field(entry[2], 'batch') or ARGV[3]
     local now = redis.call('TIME')
-    redis.call('XADD', dead, '*', 'batch', string.sub(name, 1, \(UnusableBatchName.maximumBytes)), 'reason', ARGV[6],
+    redis.call('XADD', dead, '*', 'batch', string.sub(name, 1, \(QueuedName.maximumBytes)), 'reason', ARGV[6],
       'timeMs', string.format('%.0f', now[1] * 1000 + math.floor(now[2] / 1000)), 'entry', ARGV[2],
       'attempt', ARGV[5], 'failures', ARGV[4], 'worker', me)
     release(ARGV[2], name)

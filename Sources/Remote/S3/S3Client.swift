@@ -19,7 +19,7 @@ package final class S3Client: ObjectClient {
   private static let maximumListBytes = 16 << 20
 
   /// - Parameter isOverdue: called during requests; when it returns true, they throw ``Cancelled``.
-  /// - Throws: ``MissingLibrary``.
+  /// - Throws: ``Failure``.
   package init(
     _ location: S3Location, _ settings: S3Settings, isOverdue: @escaping @Sendable () -> Bool = { false }
   ) throws {

@@ -8,8 +8,8 @@ package struct S3Location: Equatable, Sendable, CustomStringConvertible {
   let prefix: String
 
   @Sendable package init(_ text: String) throws {
-    func wrong(_ why: String) -> BadS3Setting {
-      BadS3Setting("\(why); a store is named as s3://BUCKET or s3://BUCKET/PREFIX")
+    func wrong(_ why: String) -> Failure {
+      Failure(.usage, "\(why); a store is named as s3://BUCKET or s3://BUCKET/PREFIX")
     }
     guard text.hasPrefix("s3://") else { throw wrong("it does not begin with s3://") }
     let path = text.dropFirst("s3://".count)

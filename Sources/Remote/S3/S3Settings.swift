@@ -26,7 +26,7 @@ package struct S3Settings: Sendable {
   ///   - value: returns an environment variable.
   ///   - isUnsigned: whether requests are sent without a signature.
   ///   - warn: called with a line for the log.
-  /// - Throws: ``BadS3Setting``, which names the variable.
+  /// - Throws: ``Failure``, which names the variable.
   package init(
     environment value: (String) -> String?, unsigned isUnsigned: Bool = false,
     warn: @escaping @Sendable (String) -> Void = { _ in }
@@ -36,7 +36,7 @@ package struct S3Settings: Sendable {
     timeoutS = aws.timeoutS
     let style = environment["AWS_S3_ADDRESSING_STYLE"] ?? environment.profile?["s3.addressing_style"] ?? "auto"
     guard let addressing = AddressingStyle(rawValue: style) else {
-      throw BadS3Setting("AWS_S3_ADDRESSING_STYLE is auto, path or virtual")
+      throw Failure(.usage, "AWS_S3_ADDRESSING_STYLE is auto, path or virtual")
     }
     self.addressing = addressing
   }

@@ -24,36 +24,36 @@ package struct SQSAddress: Sendable, Equatable, CustomStringConvertible {
     (self.name, self.account, self.url, self.endpoint, self.region) = (name, account, url, endpoint, region)
   }
 
-  /// - Throws: ``BadQueueAddress``, which does not repeat the address.
-  package init(_ text: String) throws(BadQueueAddress) {
+  /// - Throws: ``Failure``, which does not repeat the address.
+  package init(_ text: String) throws(Failure) {
     let scheme = text.prefix { $0 != ":" }.lowercased()
-    guard text.dropFirst(scheme.count).hasPrefix("://") else { throw BadQueueAddress("it has to be \(Self.form)") }
+    guard text.dropFirst(scheme.count).hasPrefix("://") else { throw Failure.queueAddress("it has to be \(Self.form)") }
     let rest = text.dropFirst(scheme.count + 3)
     guard !rest.contains("@") else {
-      throw BadQueueAddress("a user or password does not belong into it: credentials are those of the store")
+      throw Failure.queueAddress("a user or password does not belong into it: credentials are those of the store")
     }
     self = scheme == "sqs" ? try Self.named(rest) : try Self.located(at: text)
   }
 
-  private static func named(_ text: Substring) throws(BadQueueAddress) -> SQSAddress {
+  private static func named(_ text: Substring) throws(Failure) -> SQSAddress {
     let parts = text.split(separator: "/", omittingEmptySubsequences: false)
     guard (1...2).contains(parts.count), let last = parts.last else {
-      throw BadQueueAddress("it has to be \(form)")
+      throw Failure.queueAddress("it has to be \(form)")
     }
     let account = parts.count == 2 ? String(parts[0]) : nil
     if let account, account.utf8.count != 12 || !account.isDecimal {
-      throw BadQueueAddress("an account has 12 digits: sqs://123456789012/QUEUE")
+      throw Failure.queueAddress("an account has 12 digits: sqs://123456789012/QUEUE")
     }
     return SQSAddress(name: try name(last), account: account)
   }
 
-  private static func located(at text: String) throws(BadQueueAddress) -> SQSAddress {
+  private static func located(at text: String) throws(Failure) -> SQSAddress {
     guard let whole = S3Endpoint(text), text.utf8.count <= 512, let slash = whole.path.lastIndex(of: "/") else {
-      throw BadQueueAddress("it has to be \(form), without ? and #")
+      throw Failure.queueAddress("it has to be \(form), without ? and #")
     }
     let region = region(of: whole.host)
     guard whole.scheme == "https" || region == nil else {
-      throw BadQueueAddress("queues of Amazon are at https://")
+      throw Failure.queueAddress("queues of Amazon are at https://")
     }
     return SQSAddress(
       name: try name(whole.path[whole.path.index(after: slash)...]), account: nil,
@@ -61,10 +61,10 @@ package struct SQSAddress: Sendable, Equatable, CustomStringConvertible {
       endpoint: S3Endpoint(scheme: whole.scheme, host: whole.host, path: ""), region: region)
   }
 
-  private static func name(_ text: Substring) throws(BadQueueAddress) -> String {
+  private static func name(_ text: Substring) throws(Failure) -> String {
     let stem = text.hasSuffix(".fifo") ? text.dropLast(".fifo".count) : text
     guard !stem.isEmpty, text.utf8.count <= 80, stem.isPlain(and: "-_") else {
-      throw BadQueueAddress("a queue's name has 1 to 80 of A-Z a-z 0-9 - _, and may end in .fifo")
+      throw Failure.queueAddress("a queue's name has 1 to 80 of A-Z a-z 0-9 - _, and may end in .fifo")
     }
     return String(text)
   }

@@ -24,7 +24,7 @@ final class SQSClient: Sendable {
   ///   - timeoutS: seconds without a byte after which an attempt fails. The worker's loop waits for some requests.
   ///   - pauseMs: the pause before the first retry.
   ///   - isOverdue: called during requests; when it returns true, they throw ``Cancelled``.
-  /// - Throws: ``MissingLibrary``.
+  /// - Throws: ``Failure``.
   init(
     _ address: SQSAddress, _ settings: AWSSettings, timeoutS: Int = 10, pauseMs: Int = 100,
     isOverdue: @escaping @Sendable () -> Bool = { false }
@@ -43,7 +43,7 @@ final class SQSClient: Sendable {
   /// Performs an action, with retries of transient failures. After a failure it is unknown whether it has been performed.
   ///
   /// - Parameter waitS: seconds for which the server may wait before it answers.
-  /// - Throws: ``SQSError``, ``CredentialError``, ``Cancelled``.
+  /// - Throws: ``SQSError``, ``Failure``, ``Cancelled``.
   func perform(_ action: String, _ members: [String: JSONValue], waitS: Int = 0) throws -> [String: JSONValue] {
     let body = JSONValue.object(members).bytes()
     let digest = SHA256.hex(of: body)

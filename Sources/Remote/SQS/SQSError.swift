@@ -2,7 +2,8 @@ import FileSystem
 import JSON
 
 /// SQS was not reachable, or refused a request: a failure of the environment.
-struct SQSError: EnvironmentFailure, CustomStringConvertible {
+struct SQSError: ClassifiedError {
+  var kind: Failure.Kind { .environment }
   let queue: String
   /// The action: `ReceiveMessage`.
   let operation: String

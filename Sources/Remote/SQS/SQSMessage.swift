@@ -67,7 +67,7 @@ struct SQSMessage: Sendable, Equatable {
   }
 
   private static func named(_ name: String) -> Content {
-    UnusableBatchName.fault(of: name).map { .unusable("has a name that \($0)") } ?? .name(name)
+    QueuedName.fault(of: name).map { .unusable("has a name that \($0)") } ?? .name(name)
   }
 
   /// Returns the body of a message that names a batch. Escapes of JSON stand for characters that messages may not have.

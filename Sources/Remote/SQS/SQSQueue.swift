@@ -57,7 +57,7 @@ package final class SQSQueue: NameQueue {
   ///   - probeAfterMs: milliseconds for which a count of zero is believed. The counts of SQS lag.
   ///   - clock: a monotonic clock, in milliseconds.
   ///   - warn: called with a line for the log when a message is of no use.
-  /// - Throws: ``SQSError``, ``CredentialError``, ``MissingLibrary``.
+  /// - Throws: ``SQSError``, ``Failure``.
   init(
     _ client: SQSClient, objects: any ObjectClient, place: ObjectPlace, role: QueueRole, lease: Int,
     waitS: Int = 2, probeAfterMs: Int = 0, clock: @escaping @Sendable () -> Int = { MonotonicClock.milliseconds() },
@@ -266,7 +266,7 @@ package final class SQSQueue: NameQueue {
   package var recognisesNames: Bool { false }
 
   package func add(_ names: [String], traceParent: TraceParent?) throws -> Int {
-    for name in names { try UnusableBatchName.check(name) }
+    for name in names { try QueuedName.check(name) }
     try queue.send(names, traceParent: traceParent)
     forgetCounts()
     return names.count

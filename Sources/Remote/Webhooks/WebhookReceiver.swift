@@ -18,7 +18,7 @@ package struct WebhookReceiver: EventReceiver {
   private let userAgent: String
   private let pool: CurlPool
 
-  /// - Throws: ``MissingLibrary``.
+  /// - Throws: ``Failure``.
   package init(_ url: HTTPAddress, _ signer: WebhookSigner?, userAgent: String) throws {
     self.url = url
     self.signer = signer

@@ -13,9 +13,9 @@ final class EncodingThread: SerialExecutor {
   private static let all = Monitor<[EncodingThread]>([])
 
   /// Returns the thread with the fewest encoders, for one more. The encoder calls ``leave()`` at its end.
-  static func join() throws(ThreadError) -> EncodingThread {
-    try all.change { threads -> Result<EncodingThread, ThreadError> in
-      do throws(ThreadError) {
+  static func join() throws(DiskError) -> EncodingThread {
+    try all.change { threads -> Result<EncodingThread, DiskError> in
+      do throws(DiskError) {
         while threads.count < ThreadGroup.processors { threads.append(try EncodingThread()) }
       } catch {
         return .failure(error)
@@ -30,7 +30,7 @@ final class EncodingThread: SerialExecutor {
 
   func leave() { encoders.subtract(1, ordering: .relaxed) }
 
-  private init() throws(ThreadError) {
+  private init() throws(DiskError) {
     try ThreadGroup().start { [self] in
       // Nobody joins this thread.
       pthread_detach(pthread_self())

@@ -290,3 +290,7 @@ private final class ClosedSegments {
     return list
   }
 }
+
+extension FrameEncoderError: ClassifiedError {
+  package var kind: Failure.Kind { .input }
+}

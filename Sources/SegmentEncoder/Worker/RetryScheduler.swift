@@ -11,8 +11,10 @@ final class RetryScheduler: Sendable {
     var inARow = 0
     var last: (any Error)?
     var fatal: (any Error)?
-    var postponed: [(item: Worker.WorkItem, dueAt: Int)] = []
+    var postponed: [(item: Worker.WorkItem, dueMs: Int)] = []
   }
+
+  private static let longestPauseMs = 30_000
 
   private let drains: Bool
   private let state = Mutex(State())
@@ -33,7 +35,8 @@ final class RetryScheduler: Sendable {
   /// Schedules a retry of an item, or only records the failure.
   ///
   /// - Parameter isSystemWide: nil to decide by the error.
-  /// - Returns: the pause of all threads in seconds; nil if the failure concerns this batch only.
+  /// - Returns: the pause of all threads in milliseconds; nil if the failure concerns this batch only. Workers whose common disk is full
+  ///   come back at different times.
   @discardableResult
   func record(_ error: any Error, _ item: Worker.WorkItem? = nil, isSystemWide: Bool? = nil) -> Int? {
     let isSystemWide = isSystemWide ?? Disposition.isSystemWide(error)
@@ -41,7 +44,7 @@ final class RetryScheduler: Sendable {
     return state.withLock { state in
       if unknown == nil { state.first = state.first ?? error }
       if Disposition.endsWorker(error) { state.fatal = error }
-      let pause = min(30, 1 << min(state.inARow, 5))
+      let pauseMs = BackOff.pauseMs(failures: state.inARow + 1, firstMs: 2_000, mostMs: Self.longestPauseMs)
       if isSystemWide {
         state.inARow += 1
         state.last = error
@@ -49,19 +52,19 @@ final class RetryScheduler: Sendable {
       if let item, item.batch != nil {
         // A drain retries only counted failures: their number decides.
         let isRetried = !drains || unknown != nil
-        let delay = unknown?.pause ?? (isSystemWide ? pause : 30)
-        state.postponed.append((item, isRetried ? MonotonicClock.seconds() + delay : .max))
+        let delayMs = unknown?.pauseMs ?? (isSystemWide ? pauseMs : Self.longestPauseMs)
+        state.postponed.append((item, isRetried ? MonotonicClock.milliseconds() + delayMs : .max))
       }
-      return isSystemWide ? pause : nil
+      return isSystemWide ? pauseMs : nil
     }
   }
 
   /// The work that is due for a retry now.
   func due() -> [Worker.WorkItem] {
-    let now = MonotonicClock.seconds()
+    let nowMs = MonotonicClock.milliseconds()
     return state.withLock { state in
-      defer { state.postponed.removeAll { $0.dueAt <= now } }
-      return state.postponed.filter { $0.dueAt <= now }.map(\.item)
+      defer { state.postponed.removeAll { $0.dueMs <= nowMs } }
+      return state.postponed.filter { $0.dueMs <= nowMs }.map(\.item)
     }
   }
 
@@ -71,7 +74,7 @@ final class RetryScheduler: Sendable {
   }
 
   /// Whether a retry is due soon.
-  var isAwaiting: Bool { state.withLock { $0.postponed.contains { $0.dueAt != .max } } }
+  var isAwaiting: Bool { state.withLock { $0.postponed.contains { $0.dueMs != .max } } }
 
   /// The number of deferred items.
   var count: Int { state.withLock { $0.postponed.count } }

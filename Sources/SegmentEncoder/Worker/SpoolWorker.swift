@@ -31,37 +31,56 @@ public final class SpoolWorker: Sendable {
   private let shutdown: ShutdownState
   private let state = Mutex(Run())
 
+  /// The rules of a worker, and the files beside segments.
+  public struct Settings: Sendable {
+    /// The directory for sessions; nil for `SPOOL/output`.
+    public var output: String?
+    /// The number of batches that are encoded in parallel.
+    public var threads = 1
+    /// Whether published batches go to `done/` of the spool, instead of being removed.
+    public var keepsBatches = false
+    /// Whether to keep a live HLS playlist of each session.
+    public var hls = false
+    /// Whether to keep preview thumbnails of each session.
+    public var thumbnails = false
+    /// Whether to keep Sentry's event beside each manifest.
+    public var sentry = false
+    /// The timeout of a batch, in seconds; then it counts as failed.
+    public var maxTimeS = 3_600
+    /// The free bytes on the output's disk that a new batch needs.
+    public var minFreeBytes = 0
+
+    /// Creates the usual settings.
+    public init() {}
+  }
+
   /// Joins the workers of a spool. Creates missing directories of spool and output.
   ///
   /// - Parameters:
   ///   - spool: the directory of the spool.
-  ///   - output: the directory for sessions; nil for `SPOOL/output`.
+  ///   - settings: the rules for batches, and the files beside segments.
   ///   - options: how batches are decoded and encoded.
-  ///   - threads: the number of batches that are encoded in parallel.
-  ///   - keepBatches: whether published batches go to `done/` of the spool, instead of being removed.
-  ///   - hls: whether to keep a live HLS playlist of each session.
-  ///   - thumbnails: whether to keep preview thumbnails of each session.
-  ///   - sentry: whether to keep Sentry's event beside each manifest.
-  ///   - maxTimeS: the timeout of a batch, in seconds; then it counts as failed.
-  ///   - minFreeBytes: the free bytes on the output's disk that a new batch needs.
   ///   - logger: gets failures, quarantined batches, and each batch (`info`).
   ///   - metrics: gets the counts and durations; nil for swift-metrics, if the package's trait `Observability` is on.
   /// - Throws: ``DiskError``; another error if the output lies in the spool's own directories or in a session.
   public init(
-    spool: String, output: String? = nil, _ options: BatchEncoder.Options = BatchEncoder.Options(), threads: Int = 1,
-    keepBatches: Bool = false, hls: Bool = false, thumbnails: Bool = false, sentry: Bool = false, maxTimeS: Int = 3_600,
-    minFreeBytes: Int = 0, logger: Logger, metrics: (any WorkerMetrics)? = nil
+    spool: String, _ settings: Settings = Settings(), _ options: BatchEncoder.Options = BatchEncoder.Options(),
+    logger: Logger, metrics: (any WorkerMetrics)? = nil
   ) throws {
     shutdown = try ShutdownState()
-    if hls || thumbnails { try FormatLibrary.load() }
+    if settings.hls || settings.thumbnails { try FormatLibrary.load() }
     let id = WorkerID()
     let views = SessionViews(
-      .on([(.hls, hls), (.thumbnails, thumbnails), (.sentry, sentry)]), shouldContinue: shutdown.shouldContinue)
-    let (queue, store) = try Self.open(spool, output: output, as: id, lease: HeartbeatMonitor.defaultLease, views)
-    let worker = Worker(
-      id, queue: queue, store: store, options: options, keepBatches: keepBatches, maxTime: maxTimeS,
-      minFree: minFreeBytes, logger: logger, metrics: metrics ?? systemMetrics)
-    loop = WorkerLoop(worker, threads: threads, drains: false, shutdown: shutdown)
+      .on([(.hls, settings.hls), (.thumbnails, settings.thumbnails), (.sentry, settings.sentry)]),
+      shouldContinue: shutdown.shouldContinue)
+    let (queue, store) = try Self.open(
+      spool, output: settings.output, as: id, lease: HeartbeatMonitor.defaultLease, views)
+    let rules = WorkerRules(
+      keepsBatches: settings.keepsBatches, maxTimeS: settings.maxTimeS, minFreeBytes: settings.minFreeBytes)
+    var reports = WorkerReports(to: logger)
+    reports.metrics = metrics ?? systemMetrics
+    let worker = Worker(id, queue: queue, store: store, options: options, rules, reports: reports)
+    loop = WorkerLoop(worker, threads: settings.threads, drains: false, shutdown: shutdown)
   }
 
   /// Makes this worker's directories in a spool and in its output.

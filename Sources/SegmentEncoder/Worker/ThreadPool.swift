@@ -29,7 +29,7 @@ package final class ThreadPool<Element: Sendable>: @unchecked Sendable {
   ///   - makeWork: called once on each thread. The result works on an element, and returns whether it counts as done.
   package func start(
     threads: Int, wake: @escaping @Sendable () -> Void, _ makeWork: @escaping @Sendable () -> (Element) -> Bool
-  ) throws(ThreadError) {
+  ) throws(DiskError) {
     do {
       for _ in 0..<threads {
         try group.start { [self] in
@@ -74,9 +74,9 @@ package final class ThreadPool<Element: Sendable>: @unchecked Sendable {
     }
   }
 
-  /// Lets no thread begin another element for some seconds.
-  func pause(seconds: Int) {
-    state.change { $0.pausedUntilMs = MonotonicClock.milliseconds() + 1_000 * seconds }
+  /// Lets no thread begin another element for some milliseconds.
+  func pause(ms: Int) {
+    state.change { $0.pausedUntilMs = MonotonicClock.milliseconds() + ms }
   }
 
   /// Lets no thread begin another element.

@@ -24,52 +24,42 @@ package final class Worker: Sendable {
   package let logger: Logger
   package let meter: WorkerMeter
   package let jobs: JobWatch
-  /// Gets the event of each batch on an encoding thread, once or more, before the batch is retired.
+  /// See ``WorkerReports/write``.
   let write: (@Sendable (any Event) -> Void)?
-  /// Delivers the events to a receiver, if there is one.
+  /// See ``WorkerReports/notifier``.
   package let notifier: EventNotifier<EventSubject>?
   let ends: SessionEnder
   let options: BatchEncoder.Options
-  /// Reads the words in what is published; nil if nobody asks for them.
   let texts: TextPasses?
-  /// Free bytes on the output's disk that a new batch needs.
-  private let minFree: Int
+  private let rules: WorkerRules
   private let keyFrames = KeyFrameCache()
   /// One for each thread.
   private let encoders = Mutex<[BatchEncoder]>([])
-  private let keepBatches: Bool
-  /// The timeout of a batch, in seconds.
-  private let maxTime: Int
 
-  /// Throws ``LowDiskSpace`` if less than ``minFree`` bytes are free.
+  /// Throws ``LowDiskSpace`` if less than ``WorkerRules/minFreeBytes`` are free.
   func requireRoom() throws {
-    guard minFree > 0 else { return }
+    guard rules.minFreeBytes > 0 else { return }
     let free = try store.staging.freeBytes()
-    if free < minFree { throw LowDiskSpace(free: free, wanted: minFree) }
+    if free < rules.minFreeBytes { throw LowDiskSpace(free: free, wanted: rules.minFreeBytes) }
   }
 
-  /// - Parameters:
-  ///   - endAfterMs: a session ends when nothing of it was published for that long; nil if it ends on request only.
-  ///   - counters: the counts before a restart.
+  /// - Parameter texts: reads the words in what is published; nil if nobody asks for them.
   package init(
-    _ id: WorkerID, queue: any BatchQueue, store: any WorkerStore, options: BatchEncoder.Options, keepBatches: Bool,
-    maxTime: Int, minFree: Int, endAfterMs: Int64? = nil, counters: WorkerCounters = WorkerCounters(),
-    write: (@Sendable (any Event) -> Void)? = nil, notifier: EventNotifier<EventSubject>? = nil,
-    texts: TextPasses? = nil, logger: Logger, metrics: (any WorkerMetrics)? = nil
+    _ id: WorkerID, queue: any BatchQueue, store: any WorkerStore, options: BatchEncoder.Options,
+    _ rules: WorkerRules = WorkerRules(), texts: TextPasses? = nil, reports: WorkerReports
   ) {
     self.queue = queue
     self.store = store
     self.options = options
-    self.keepBatches = keepBatches
-    self.maxTime = maxTime
-    self.minFree = minFree
-    (self.write, self.notifier, self.texts) = (write, notifier, texts)
-    var own = logger
+    self.rules = rules
+    self.texts = texts
+    (write, notifier) = (reports.write, reports.notifier)
+    var own = reports.logger
     own[metadataKey: "worker"] = "\(id)"
-    self.logger = own
-    ends = SessionEnder(store, queue, quietMs: endAfterMs, own)
-    meter = WorkerMeter(continuing: counters, metrics)
-    jobs = JobWatch(maxTime: maxTime)
+    logger = own
+    ends = SessionEnder(store, queue, quietMs: rules.endAfterMs, own)
+    meter = WorkerMeter(continuing: reports.counters, reports.metrics)
+    jobs = JobWatch(maxTime: rules.maxTimeS)
   }
 
   /// Makes an encoder for one thread.
@@ -107,7 +97,7 @@ package final class Worker: Sendable {
     defer { jobs.end(encoder.stage) }
     var facts = BatchFacts(of: claim, options.input)
     defer { span.note(facts) }
-    let ends = stop.or(afterMs: 1_000 * maxTime).or { [queue, claim] in queue.hasLost(claim) }
+    let ends = stop.or(afterMs: 1_000 * rules.maxTimeS).or { [queue, claim] in queue.hasLost(claim) }
     do {
       switch try queue.fetch(claim) {
       case .alreadyFinished(let isQuarantined): return skip(facts, isQuarantined: isQuarantined)
@@ -120,7 +110,7 @@ package final class Worker: Sendable {
       }
     } catch {
       let isLate = error is Cancelled && !stop.isRequested
-      let failure: any Error = isLate ? BatchTimeout(seconds: maxTime) : error
+      let failure: any Error = isLate ? BatchTimeout(seconds: rules.maxTimeS) : error
       span.fail(failure)
       return dispose(claim, after: failure, facts)
     }
@@ -288,7 +278,7 @@ package final class Worker: Sendable {
       }
     switch ending {
     case .retire(let receipts, let tookMs):
-      let keep = try keepBatches && refusals(of: batch.claim, batch.facts).isEmpty
+      let keep = try rules.keepsBatches && refusals(of: batch.claim, batch.facts).isEmpty
       try queue.retire(batch.claim, receipts, keep: keep)
       if batch.facts.isFinal { ends.expect() }
       meter.add(receipts, tookMs: tookMs)

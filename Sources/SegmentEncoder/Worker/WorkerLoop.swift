@@ -292,12 +292,12 @@ package final class WorkerLoop: Sendable {
       return true
     case .released: return false
     case .failed(let item, let error, let about):
-      let pause = retries.record(error, item)
+      let pauseMs = retries.record(error, item)
       let isLast = retries.fatal != nil
       var facts = about.merging(["error": "\(error)"]) { $1 }
-      if let pause, !isLast { facts["retryInS"] = .stringConvertible(pause) }
+      if let pauseMs, !isLast { facts["retryInS"] = .stringConvertible((pauseMs + 999) / 1_000) }
       worker.logger.error("batch.failed", metadata: facts)
-      if let pause, !isLast { pool.pause(seconds: pause) }
+      if let pauseMs, !isLast { pool.pause(ms: pauseMs) }
       return false
     }
   }

@@ -1,5 +1,8 @@
+import FileSystem
+
 /// A path that an output cannot be written to.
-package struct BadTarget: Error, Equatable, CustomStringConvertible {
+package struct BadTarget: ClassifiedError, Equatable {
+  package var kind: Failure.Kind { .usage }
   package let path: String
   package let cause: String
   package let advice: String

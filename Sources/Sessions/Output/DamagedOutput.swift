@@ -1,5 +1,8 @@
+import FileSystem
+
 /// A file in the output that this program did not write. The worker does not replace it.
-package struct DamagedOutput: Error, Equatable, CustomStringConvertible {
+package struct DamagedOutput: ClassifiedError, Equatable {
+  package var kind: Failure.Kind { .input }
   package let path: String
   package let cause: String
 

@@ -1,4 +1,7 @@
+import FileSystem
+
 /// Another process holds the session's lock.
-package struct SessionHeld: Error, CustomStringConvertible {
+package struct SessionHeld: ClassifiedError {
+  package var kind: Failure.Kind { .environment }
   package var description: String { "another process holds its lock" }
 }

@@ -60,7 +60,8 @@ package struct StagedSegment {
 }
 
 /// A segment is larger than readers accept. It is not published.
-package struct SegmentTooLarge: Error, CustomStringConvertible {
+package struct SegmentTooLarge: ClassifiedError {
+  package var kind: Failure.Kind { .input }
   package static let advice = "use a lower --quality, or smaller pictures"
 
   package let bytes: Int

@@ -49,7 +49,8 @@ package struct Tombstone: Sendable, Equatable {
 }
 
 /// The session of a batch was deleted: nothing of it is published.
-package struct SessionDeleted: Error, Equatable, CustomStringConvertible {
+package struct SessionDeleted: ClassifiedError, Equatable {
+  package var kind: Failure.Kind { .gone }
   package let tombstone: Tombstone
 
   package init(_ tombstone: Tombstone) { self.tombstone = tombstone }

@@ -2,11 +2,13 @@
 // of one that goes on behind that instant, only the segments from there on are published.
 
 import Encoding
+import FileSystem
 import FrameBatches
 import ISOMedia
 
 /// A batch is older than all that its session keeps: nothing of it is published.
-package struct BatchTooOld: Error, Equatable, CustomStringConvertible {
+package struct BatchTooOld: ClassifiedError, Equatable {
+  package var kind: Failure.Kind { .input }
   package let session: SessionID
   /// The start of the first segment that stays, in unix milliseconds.
   package let startMs: Int64

@@ -162,45 +162,82 @@ private struct DirectoryPublication: Publication {
   let batch: Batch
   let directory: SessionDirectory
 
+  /// The segments of the batch that are published already.
+  private enum Found {
+    /// Nobody has begun to publish it.
+    case nothing
+    /// A worker that was faster has published all of it.
+    case whole([PublishedSegment])
+    /// A worker died while it published. Segments of the same cut stay; others are removed: the settings have changed since, or the
+    /// folder has grown.
+    case part(staying: [PublishedSegment], outdated: [PublishedSegment])
+
+    var staying: [PublishedSegment] { if case .part(let staying, _) = self { staying } else { [] } }
+    var outdated: [PublishedSegment] { if case .part(_, let outdated) = self { outdated } else { [] } }
+    var isNothing: Bool { if case .nothing = self { true } else { false } }
+  }
+
   func commit(_ manifests: [SegmentManifest], cancellation: Cancellation) throws -> PublishedBatch {
-    let (index, staging) = (store.index, store.staging)
     let lock = try directory.lock(cancellation)
     let retention = try directory.retention()
     let all = manifests
     let manifests = try retention?.publishable(all, of: batch) ?? all
     let new = manifests.map(\.segment)
-    let digest = new[0].batchDigest
-    var cache = index.cache(of: directory)
-    let near = try directory.segments(near: new[0].startMs..<max(new[new.count - 1].endMs, batch.endMs), &cache)
-    let abandoned = try directory.abandonedBeginning(of: batch, among: near, but: digest)
-    let published = near.filter { $0.batchDigest != digest && $0.batchDigest != abandoned.first?.batchDigest }
-    for segment in new { try segment.requireNoConflict(with: published) }
-    // Segments of a dead worker, with other cuts if the settings have changed since.
-    let left = near.filter { $0.batchDigest == digest }
-    // Or published as a whole by a worker that was faster.
-    if left.isWhole(of: batch, retention) { return try store.confirm(left, of: batch, in: directory, lock) }
-    let isSameCut = left.allSatisfy { old in new.contains { $0.isCutLike(old) } }
-    if !isSameCut { try directory.rollBack(left) }
-    try directory.rollBack(abandoned)
-    let isClean = left.isEmpty && abandoned.isEmpty
-    let own = Set(isSameCut ? left.map(\.startMs) : [])
-    let missing = manifests.filter { !own.contains($0.segment.startMs) }
-    let added = missing.map(\.segment)
-    // Write the marker before the segments.
-    let deferUpdate = try isClean && cache.map { try index.deferUpdate(directory, $0, by: added) } ?? false
-    // With a valid cache there are no orphans.
-    if cache == nil { try directory.removeOrphans(keeping: Set(added.map(\.startMs))) }
-    try store.place(missing.map { ($0.staged, $0.json) }, in: directory)
-    let known = isClean ? cache : nil
+    var cache = store.index.cache(of: directory)
+    let found = try found(of: new, retention, &cache)
+    if case .whole(let own) = found { return try store.confirm(own, of: batch, in: directory, lock) }
+    try directory.rollBack(found.outdated)
+    let there = Set(found.staying.map(\.startMs))
+    let missing = manifests.filter { !there.contains($0.segment.startMs) }
+    // No cache has the leftovers of a dead worker.
+    let known = found.isNothing ? cache : nil
+    let isDeferred = try add(missing, cache, known)
     let receipt = Receipt(
       new, of: batch, refused: manifests.flatMap(\.refused), duplicate: false,
       warnings: batch.warnings + SegmentManifest.notes(in: manifests)
         + (retention?.warning(without: all.count - manifests.count) ?? []))
-    return PublishedBatch(receipt, locked: lock) {
-      if let end = batch.end { try index.record(end, staging.temporaryFile(), in: directory) }
-      if deferUpdate, let known { return index.recordDeferred(added, known, in: directory) }
-      return try index.update(directory, known, adding: added, temporary: staging.temporaryFile())
-    }
+    let added = missing.map(\.segment)
+    return PublishedBatch(receipt, locked: lock) { try updateViews(by: added, isDeferred ? known : nil, known) }
+  }
+
+  /// - Throws: ``BadBatch`` if another batch has its time.
+  private func found(
+    of new: [PublishedSegment], _ retention: SessionRetention?, _ cache: inout SessionIndexCache?
+  ) throws -> Found {
+    let digest = new[0].batchDigest
+    let near = try directory.segments(near: new[0].startMs..<max(new[new.count - 1].endMs, batch.endMs), &cache)
+    let abandoned = try directory.abandonedBeginning(of: batch, among: near, but: digest)
+    let published = near.filter { $0.batchDigest != digest && $0.batchDigest != abandoned.first?.batchDigest }
+    for segment in new { try segment.requireNoConflict(with: published) }
+    let left = near.filter { $0.batchDigest == digest }
+    if left.isWhole(of: batch, retention) { return .whole(left) }
+    if left.isEmpty && abandoned.isEmpty { return .nothing }
+    let isSameCut = left.allSatisfy { old in new.contains { $0.isCutLike(old) } }
+    return .part(staying: isSameCut ? left : [], outdated: abandoned + (isSameCut ? [] : left))
+  }
+
+  /// Makes segments visible, and marks the views as due before.
+  ///
+  /// - Returns: whether the update of the views is deferred.
+  private func add(
+    _ missing: [SegmentManifest], _ cache: SessionIndexCache?, _ known: SessionIndexCache?
+  ) throws -> Bool {
+    let added = missing.map(\.segment)
+    let isDeferred = try known.map { try store.index.deferUpdate(directory, $0, by: added) } ?? false
+    // With a valid cache there are no orphans.
+    if cache == nil { try directory.removeOrphans(keeping: Set(added.map(\.startMs))) }
+    try store.place(missing.map { ($0.staged, $0.json) }, in: directory)
+    return isDeferred
+  }
+
+  /// - Parameter deferred: the cache if the update is deferred.
+  private func updateViews(
+    by added: [PublishedSegment], _ deferred: SessionIndexCache?, _ known: SessionIndexCache?
+  ) throws -> [String] {
+    let (index, staging) = (store.index, store.staging)
+    if let end = batch.end { try index.record(end, staging.temporaryFile(), in: directory) }
+    if let deferred { return index.recordDeferred(added, deferred, in: directory) }
+    return try index.update(directory, known, adding: added, temporary: staging.temporaryFile())
   }
 }
 

@@ -23,7 +23,7 @@ struct SegmentTextReading {
     let text: SegmentText?
   }
 
-  /// - Throws: ``BadSession`` if the video is missing or damaged; ``TextEngineFailure``; ``Cancelled``.
+  /// - Throws: ``BadSession`` if the video is missing or damaged; ``Failure``; ``Cancelled``.
   func text(of segment: PublishedSegment, after before: Before?) throws -> SegmentText {
     var track = TextTrack()
     let carried = try before.flatMap { try carriedWords(to: segment, from: $0) }

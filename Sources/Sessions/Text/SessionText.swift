@@ -57,7 +57,7 @@ package struct SessionText {
   /// Reads segments and writes their files. A damaged segment does not stop the others.
   ///
   /// - Parameter progress: called with the number of segments done and of all; an error that it throws ends the work.
-  /// - Throws: ``TextEngineFailure``, ``SessionHeld``, ``DiskError``, ``Cancelled``. All that was written before stays.
+  /// - Throws: ``Failure``, ``SessionHeld``, ``DiskError``, ``Cancelled``. All that was written before stays.
   package func write(_ choice: Choice, progress: (Int, Int) throws -> Void) throws -> SessionTextReport {
     var report = SessionTextReport(session: directory.session.description)
     let starts = try directory.publishedStarts()

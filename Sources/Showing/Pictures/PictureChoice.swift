@@ -1,6 +1,7 @@
 // Which pictures of a session matter: those that changed most. Pure.
 
 import Encoding
+import FileSystem
 import Films
 import FrameBatches
 
@@ -136,7 +137,8 @@ extension PictureChoice {
 }
 
 /// One picture has more tokens than all may have.
-package struct TooManyTokens: Error, Equatable, CustomStringConvertible {
+package struct TooManyTokens: ClassifiedError, Equatable {
+  package var kind: Failure.Kind { .usage }
   let tokens: Int
   let limit: Int
 

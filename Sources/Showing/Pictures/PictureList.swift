@@ -1,6 +1,7 @@
 // The list of a session's pictures that `serve` makes.
 
 import Encoding
+import FileSystem
 import Films
 import FrameBatches
 import Sessions
@@ -58,7 +59,8 @@ package struct PictureList {
 }
 
 /// The manifests do not tell the changes of too many pictures.
-package struct TooManyUnknownChanges: Error, Equatable, CustomStringConvertible {
+package struct TooManyUnknownChanges: ClassifiedError, Equatable {
+  package var kind: Failure.Kind { .usage }
   let pictures: Int
 
   package var description: String {

@@ -1,6 +1,7 @@
 // Which frame is on screen at an instant of a session: the timing rules of stitching. Pure.
 
 import Encoding
+import FileSystem
 import FrameBatches
 import JSON
 import Sessions
@@ -61,7 +62,8 @@ extension ShownFrame {
 }
 
 /// No picture is on screen at an instant.
-package struct NothingOnScreen: Error, Equatable, CustomStringConvertible {
+package struct NothingOnScreen: ClassifiedError, Equatable {
+  package var kind: Failure.Kind { .gone }
   package let session: SessionID
   package let atMs: Int64
   /// Whether the instant is in a gap; otherwise it is outside of the session.

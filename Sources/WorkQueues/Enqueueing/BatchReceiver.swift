@@ -13,7 +13,8 @@ package protocol BatchReceiver: Sendable {
 }
 
 /// A receiver never takes a batch, however often it is sent.
-package struct RefusedBatch: Error, CustomStringConvertible {
+package struct RefusedBatch: ClassifiedError {
+  package var kind: Failure.Kind { .input }
   package let name: String
   package let cause: String
   package let advice: String
@@ -26,7 +27,7 @@ package struct RefusedBatch: Error, CustomStringConvertible {
 }
 
 /// A receiver cannot take a batch now.
-package protocol BusyReceiver: EnvironmentFailure {
+package protocol BusyReceiver: ClassifiedError {
   /// The seconds after which it asks for the next try; nil if it names none.
   var retryAfterS: Int? { get }
 }

@@ -34,7 +34,7 @@ package protocol NameQueue: Sendable {
   ///
   /// - Parameter traceParent: the step of the trace that their claims tell: ``Claim/traceParent``.
   /// - Returns: the number of names added.
-  /// - Throws: ``UnusableBatchName``.
+  /// - Throws: ``Failure``.
   func add(_ names: [String], traceParent: TraceParent?) throws -> Int
   /// Whether the queue knows which names are in it. Another one may have a name twice: each claim of it is then worked on.
   var recognisesNames: Bool { get }

@@ -164,11 +164,11 @@ package struct ObjectBatchRepository: Sendable {
   ///
   /// - Parameter isAccepted: whether workers publish it as it is, though most of its pictures are not shown.
   /// - Returns: its former name.
-  /// - Throws: ``NoSuchBatch``, ``NameTaken``, ``NotAcceptable``.
+  /// - Throws: ``Failure``.
   package func retry(_ name: String, accepting isAccepted: Bool, in names: any NameQueue) throws -> String {
     let key = "quarantine/" + name
     let reasonKey = key + Quarantine.reasonEnding
-    guard isPlain(name), let object = try objects.head(key) else { throw NoSuchBatch(name: name, place: self.name) }
+    guard isPlain(name), let object = try objects.head(key) else { throw Failure.noBatch(name, in: self.name) }
     let reason = try objects.get(reasonKey, limit: 1 << 20).flatMap { BadBatch.reason(in: $0.bytes) }
     if isAccepted {
       for mark in try BadBatch.marks(in: reason, of: name) {
@@ -177,10 +177,10 @@ package struct ObjectBatchRepository: Sendable {
     }
     let former = reason?["object"]?.string.flatMap { isPlain($0) ? $0 : nil } ?? name
     guard try objects.head(Self.incoming + former) == nil else {
-      throw NameTaken(name: former, place: self.name + Self.incoming)
+      throw Failure.isTaken(former, in: self.name + Self.incoming)
     }
     guard try objects.copy(key, object.tag, to: Self.incoming + former) else {
-      throw NoSuchBatch(name: name, place: self.name)
+      throw Failure.noBatch(name, in: self.name)
     }
     _ = try names.add([former])
     for key in [key, reasonKey] { try objects.delete(key, nil) }

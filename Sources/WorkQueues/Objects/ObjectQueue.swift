@@ -85,8 +85,14 @@ package final class ObjectQueue: BatchQueue {
     case .quarantined(let cause):
       try names.deadLetter(claim, reason: cause)
       return .alreadyFinished(isQuarantined: true)
-    case nil: throw NoSuchBatchObject(name: batches.path(of: claim.name))
+    case nil: throw noObject(claim)
     }
+  }
+
+  /// The queue names a batch that is not in the store, and never was: a producer may still write it.
+  private func noObject(_ claim: Claim) -> Failure {
+    Failure(
+      .gone, "", batches.path(of: claim.name), "no such object", advice: "write a batch before its name is queued")
   }
 
   package func handBack(_ claim: Claim) throws { try names.handBack(claim) }
@@ -116,7 +122,7 @@ package final class ObjectQueue: BatchQueue {
     guard batches.isPlain(claim.name) else { return try names.acknowledge(claim) }
     // The claim has no tag if the batch was too large to fetch.
     guard let tag = try claim.tag ?? batches.tag(of: claim.name) else {
-      throw NoSuchBatchObject(name: batches.path(of: claim.name))
+      throw noObject(claim)
     }
     if keep { try batches.keep(claim.name, tag) }
     // The receipt of one session is that of the batch.
@@ -158,10 +164,4 @@ package final class ObjectQueue: BatchQueue {
   package func show(_ counters: WorkerCounters) {}
 
   package func leave() { names.leave() }
-}
-
-/// The queue names a batch that is not in the store, and never was: a producer may still write it.
-struct NoSuchBatchObject: Error, CustomStringConvertible {
-  let name: String
-  var description: String { "\(name): no such object; write a batch before its name is queued" }
 }

@@ -110,11 +110,11 @@ package struct Quarantine: Sendable {
     }
   }
 
-  /// - Throws: ``NoSuchBatch``.
+  /// - Throws: ``Failure``.
   package func batch(_ name: String) throws -> Batch {
     let path = spool.quarantine + "/" + name
     guard !name.contains("/"), ![".", ".."].contains(name), try DurableFile.isThere(path) else {
-      throw NoSuchBatch(name: name, place: spool.quarantine)
+      throw Failure.noBatch(name, in: spool.quarantine)
     }
     return Batch(name: name, path: path, reason: try BadBatch.reason(at: path + Self.reasonEnding))
   }
@@ -142,13 +142,13 @@ package struct Quarantine: Sendable {
   ///
   /// - Parameter isAccepted: whether workers publish it as it is, though most of its pictures are not shown.
   /// - Returns: that name.
-  /// - Throws: ``NameTaken`` when another batch of that name waits: a new name could mean another session; ``NotAcceptable``.
+  /// - Throws: ``Failure`` when another batch of that name waits: a new name could mean another session; ``Failure``.
   package func retry(_ batch: Batch, accepting isAccepted: Bool = false) throws -> String {
     if isAccepted { try accept(batch) }
     let former = batch.text("batch") ?? batch.name
     let name = former.contains("/") || !BatchDirectory.isComplete(former) || former.isEmpty ? batch.name : former
     guard try DurableFile.move(batch.path, to: spool.incoming + "/" + name) else {
-      throw NameTaken(name: name, place: spool.incoming)
+      throw Failure.isTaken(name, in: spool.incoming)
     }
     try Directory(opening: spool.incoming).sync()
     try removeReason(of: batch)
@@ -172,37 +172,15 @@ package struct Quarantine: Sendable {
   }
 }
 
-/// A named batch is not in quarantine.
-package struct NoSuchBatch: Error, CustomStringConvertible {
-  package let name: String
-  package let place: String
-  package var description: String { "no batch \(name) in \(place); `quarantine list` names those that are there" }
-}
-
-/// A batch cannot go back into the queue, because another batch of its name waits.
-package struct NameTaken: Error, CustomStringConvertible {
-  package let name: String
-  package let place: String
-  package var description: String { "another batch \(name) waits in \(place); try again when it is encoded" }
-}
-
-/// Nothing of a batch can be published.
-package struct NotAcceptable: Error, CustomStringConvertible {
-  let name: String
-  package var description: String {
-    "\(name): none of it can be published; mend its cause, and retry it without --accept"
-  }
-}
-
 extension BadBatch {
   /// Returns the marks that a reason tells.
   ///
-  /// - Throws: ``NotAcceptable`` if there are none.
-  static func marks(in reason: [String: JSONValue]?, of name: String) throws(NotAcceptable) -> [String] {
+  /// - Throws: ``Failure`` if there are none.
+  static func marks(in reason: [String: JSONValue]?, of name: String) throws(Failure) -> [String] {
     let marks = (reason?["marks"]?.array ?? []).compactMap(\.string)
     // They become names of files.
     guard !marks.isEmpty, marks.allSatisfy({ $0.utf8.count == 64 && $0.allSatisfy(\.isHexDigit) }) else {
-      throw NotAcceptable(name: name)
+      throw Failure.notAcceptable(name)
     }
     return marks
   }
@@ -235,5 +213,22 @@ extension BadBatch {
       "worker": .string(worker.description), "timeMs": .number(WallClock.nowMs),
     ])
     return report.setting(more).bytes(pretty: true) + [UInt8(ascii: "\n")]
+  }
+}
+
+extension Failure {
+  /// A named batch is not in quarantine.
+  static func noBatch(_ name: String, in place: String) -> Failure {
+    Failure(.usage, "no batch \(name) in \(place)", advice: "`quarantine list` names those that are there")
+  }
+
+  /// A batch cannot go back into the queue, because another batch of its name waits.
+  static func isTaken(_ name: String, in place: String) -> Failure {
+    Failure(.environment, "another batch \(name) waits in \(place)", advice: "try again when it is encoded")
+  }
+
+  /// Nothing of a batch can be published.
+  static func notAcceptable(_ name: String) -> Failure {
+    Failure(.input, "", name, "none of it can be published", advice: "mend its cause, and retry it without --accept")
   }
 }

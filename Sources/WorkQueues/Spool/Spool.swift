@@ -51,14 +51,16 @@ package struct Spool: Sendable {
 
   /// Opens an existing spool.
   ///
-  /// - Throws: ``NoSuchSpool``; ``DiskError`` if the disk fails.
+  /// - Throws: ``Failure``; ``DiskError`` if the disk fails.
   package init(opening path: String) throws {
     self.init(path)
     // The first worker creates the other directories.
     do throws(DiskError) {
       _ = try Directory(opening: incoming)
     } catch {
-      throw [ENOENT, ENOTDIR].contains(error.code) ? NoSuchSpool(path: self.path) : error
+      guard [ENOENT, ENOTDIR].contains(error.code) else { throw error }
+      throw Failure(
+        .usage, "", self.path, "no spool, there is no directory incoming in it", advice: "check --spool")
     }
   }
 
@@ -114,10 +116,4 @@ package struct Spool: Sendable {
 
   /// The worker that put this into the trash.
   static func owner(inTrash name: String) -> String { name.split(separator: "~").prefix(3).joined(separator: "~") }
-}
-
-/// A given path is no spool.
-package struct NoSuchSpool: Error, CustomStringConvertible {
-  package let path: String
-  package var description: String { "\(path): no spool, there is no directory incoming in it; check --spool" }
 }

@@ -55,7 +55,7 @@ struct BatchSelection: ParsableArguments {
   var isBulk: Bool { from != nil || folder != nil || shard != nil }
 
   /// - Parameter output: the directory for sessions; nil if nothing is written.
-  /// - Throws: ``BadList``, ``BadTarget``; ``DiskError`` when reading fails.
+  /// - Throws: ``Failure``, ``BadTarget``; ``DiskError`` when reading fails.
   func batches(output: String?) throws -> [SelectedBatch] {
     if let folder { return try batches(in: BatchDirectory(opening: folder), output: output) }
     let paths = try from.map { try BatchList(reading: $0).paths } ?? named

@@ -73,7 +73,7 @@ struct CollectCommand: ReportingCommand {
     let logger = log.logger()
     let options = try capture.options(readsLists: false)
     guard DurableFile.isReachableDirectory(folder) else {
-      throw BadList("\(folder): no directory; name the folder that screenshots are written to")
+      throw Failure(.usage, "\(folder): no directory; name the folder that screenshots are written to")
     }
     let path = DurableFile.resolved(folder)
     let place = try spool ?? Self.defaultSpool(of: path)
@@ -81,7 +81,8 @@ struct CollectCommand: ReportingCommand {
     let spool = try Spool(creating: place)
     if isNew { say("made the spool \(spool.path)") }
     guard spool.allows(output: folder) else {
-      throw BadList("\(folder): a directory of the spool itself; name the folder that screenshots are written to")
+      throw Failure(
+        .usage, "\(folder): a directory of the spool itself; name the folder that screenshots are written to")
     }
     let signals = try TerminationSignals()
     let watch = try FolderWatch(path, isRecursive: recursive)

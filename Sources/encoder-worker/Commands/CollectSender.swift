@@ -22,7 +22,7 @@ final class CollectSender: Sendable {
     (self.spool, self.address, self.logger) = (spool, address, logger)
   }
 
-  /// - Throws: ``MissingLibrary``, ``UnusableSecret``, ``DiskError``.
+  /// - Throws: ``Failure``, ``DiskError``.
   func start(_ options: SenderOptions) throws {
     let client = try options.client { [self] in MonotonicClock.milliseconds() >= endMs.load(ordering: .relaxed) }
     guard let client else { return }

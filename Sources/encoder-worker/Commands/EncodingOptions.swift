@@ -40,7 +40,7 @@ struct EncodingOptions: ParsableArguments {
 
   @Option(
     help: .setting("Maximum hold of a picture in milliseconds; the rest is listed as a gap.", valueName: "ms"))
-  var maxHold: Int64 = 5_000
+  var maxHold = DefaultLengths.maxHoldMs
 
   @Option(
     help: .setting(

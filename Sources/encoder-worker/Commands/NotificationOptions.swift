@@ -42,7 +42,7 @@ struct NotificationOptions: ParsableArguments {
 
   /// Returns nil without a receiver: then nothing is loaded, and no thread is started.
   ///
-  /// - Throws: ``UnusableSecret``, ``DiskError``, ``MissingLibrary``.
+  /// - Throws: ``Failure``, ``DiskError``.
   func notifier() throws -> EventNotifier<EventSubject>? {
     try notify.map {
       EventNotifier(try WebhookReceiver($0, secret), limit: notifyPending, timeoutS: notifyTimeout)

@@ -36,19 +36,18 @@ enum RefusedEvents {
         key: event.key, event: event.event, traceParent: event.traceParent, cancellation: .never)
       {
       case .accepted: try store.remove(event.key)
-      case .refused(let cause): throw StillRefused(key: event.key, receiver: receiver.name, cause: cause)
-      case .failed(let cause, _): throw NotDelivered(key: event.key, receiver: receiver.name, cause: cause)
-      case .cancelled: throw NotDelivered(key: event.key, receiver: receiver.name, cause: "cancelled")
+      case .refused(let cause): throw Failure(.input, "send", "\(event.key) to \(receiver.name)", cause)
+      case .failed(let cause, _): throw notDelivered(event, to: receiver, cause)
+      case .cancelled: throw notDelivered(event, to: receiver, "cancelled")
       }
       answer("\(event.key): delivered to \(receiver.name)")
     }
   }
-}
 
-/// The receiver took no event.
-private struct NotDelivered: Error, CustomStringConvertible {
-  let key: String
-  let receiver: String
-  let cause: String
-  var description: String { "send \(key) to \(receiver): \(cause); nothing is lost, run it again" }
+  private static func notDelivered(_ event: RefusedNotification, to receiver: WebhookReceiver, _ cause: String)
+    -> Failure
+  {
+    Failure(
+      .environment, "send", "\(event.key) to \(receiver.name)", cause, advice: "nothing is lost, run it again")
+  }
 }

@@ -170,11 +170,15 @@ struct RunCommand: ReportingCommand {
     }
     if let spool = source.spool, isNew { say("made the spool \(spool); rename batches into \(spool)/incoming") }
     try Self.stop(shutdown, at: signals, reaping: handover != nil)
+    var reports = WorkerReports(to: logger)
+    reports.counters = handover?.counters ?? WorkerCounters()
+    (reports.write, reports.notifier) = (notifications.write, notifier)
+    let rules = WorkerRules(
+      keepsBatches: keepBatches, maxTimeS: maxTime, minFreeBytes: minFree,
+      endAfterMs: endAfter.map { 1_000 * Int64($0) })
     let worker = Worker(
-      id, queue: queue, store: store, options: options, keepBatches: keepBatches, maxTime: maxTime, minFree: minFree,
-      endAfterMs: endAfter.map { 1_000 * Int64($0) },
-      counters: handover?.counters ?? WorkerCounters(), write: notifications.write, notifier: notifier,
-      texts: text.passes(engine, store, options, shutdown, logger), logger: logger)
+      id, queue: queue, store: store, options: options, rules,
+      texts: text.passes(engine, store, options, shutdown, logger), reports: reports)
     let loop = WorkerLoop(
       worker, threads: encoding.threads, drains: drain, shutdown: shutdown,
       retention: passes(in: store, shutdown, worker.logger))

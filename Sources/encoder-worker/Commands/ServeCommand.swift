@@ -41,18 +41,18 @@ struct ServeCommand: ReportingCommand {
     do {
       catalog = try SessionCatalog(of: output, decoders: decoders)
     } catch let failure as DiskError where failure.code == ENOENT || failure.code == ENOTDIR {
-      throw NothingToServe(path: output, cause: "no such directory; name a worker's output")
+      throw Failure(.usage, "", output, "no such directory; name a worker's output")
     }
     do {
       try SessionDirectory.requireOutside(output)
     } catch let session as BadTarget {
-      throw NothingToServe(
-        path: output,
-        cause: "\(session.cause), and serve shows all of a directory; \(session.advice), and open the session there")
+      throw Failure(
+        .usage, "", output, "\(session.cause), and serve shows all of a directory",
+        advice: "\(session.advice), and open the session there")
     }
     if try catalog.isSpool() {
-      throw NothingToServe(
-        path: output, cause: "a spool; its sessions are in \(output)/output, or where its worker says")
+      throw Failure(
+        .usage, "", output, "a spool; its sessions are in \(output)/output, or where its worker says")
     }
     let site = SessionRoutes(catalog, scratch: temporaryDirectory, version: EncoderWorker.version)
     let server = try HTTPServer(

@@ -18,9 +18,9 @@ enum ExitStatus {
   static let inputOutputError = ExitCode(74)
   static let temporaryFailure = ExitCode(75)
 
-  /// For a failure of the environment.
   static func of(_ error: any Error) -> ExitCode {
-    Disposition.isInputOutputError(error) ? inputOutputError : temporaryFailure
+    if error is ValidationError { return .validationFailure }
+    return Disposition.isInputOutputError(error) ? inputOutputError : ExitCode(error.consequence.exitStatus)
   }
 }
 
@@ -38,18 +38,7 @@ func reportingFailures(_ work: () throws -> Void) throws {
       say("encoder-worker: cannot make a directory: \(failure); \(adviceOnMaking(failure.path))", .error)
     default: say("encoder-worker: \(error)", .error)
     }
-    switch error {
-    case let clip as BadClip where clip.fault == .empty: throw ExitCode.validationFailure
-    case is BadClip, is BadBatch, is BadSession, is DamagedOutput, is NothingOnScreen, is SessionDeleted,
-      is StillRefused:
-      throw ExitStatus.badBatch
-    case is BadTarget, is BadList, is NoSuchBatch, is NoSuchNotification, is NothingToServe, is NoSuchSpool,
-      is NoTextEngine,
-      is TooManyTokens, is UnusableSecret, is ValidationError:
-      throw ExitCode.validationFailure
-    case let none as CredentialError where none.isMissing: throw ExitCode.validationFailure
-    default: throw ExitStatus.of(error)
-    }
+    throw ExitStatus.of(error)
   }
 }
 

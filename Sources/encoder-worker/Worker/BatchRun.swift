@@ -128,7 +128,8 @@ final class BatchRun: Sendable {
 }
 
 /// An input with the pictures of another one, which are shown once.
-struct SamePictures: Error, CustomStringConvertible {
+struct SamePictures: ClassifiedError {
+  var kind: Failure.Kind { .input }
   let path: String
   let other: String
 

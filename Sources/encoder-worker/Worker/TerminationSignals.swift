@@ -19,7 +19,9 @@ final class TerminationSignals: Sendable {
     signals = clinux_termination_descriptor()
     wakeup = clinux_wake_descriptor()
     taken = clinux_wake_descriptor()
-    guard signals >= 0, wakeup >= 0, taken >= 0 else { throw SystemError(operation: "signalfd", code: errno) }
+    guard signals >= 0, wakeup >= 0, taken >= 0 else {
+      throw Failure(.environment, "signalfd", "", String(cString: strerror(errno)))
+    }
     try ThreadGroup().start { [signals, taken] in
       var watched = [signals, taken].map { pollfd(fd: $0, events: Int16(POLLIN), revents: 0) }
       while poll(&watched, 2, -1) <= 0 {}

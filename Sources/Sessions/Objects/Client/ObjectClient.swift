@@ -98,21 +98,13 @@ package enum PutCondition: Sendable, Equatable {
   package static func unchanged(since tag: ObjectTag?) -> PutCondition { tag.map { .matching($0) } ?? .absent }
 }
 
-/// The store ignores conditions of writes, so that workers cannot publish a batch exactly once.
-package struct UnconditionalStore: EnvironmentFailure, CustomStringConvertible {
-  package let name: String
-  package var description: String {
-    "\(name): this store ignores the conditions of writes (If-None-Match, If-Match); take one that knows them"
-  }
-}
-
 extension ObjectClient {
   /// Checks that the store supports conditions of writes, with an object that is removed again.
   ///
   /// - Parameters:
   ///   - key: unique.
   ///   - name: the store's name in messages.
-  /// - Throws: ``UnconditionalStore``.
+  /// - Throws: ``Failure``.
   package func requireConditions(tryingAt key: String, name: String) throws {
     _ = try put(key, .bytes([1]), .archive, when: .absent)
     defer { try? delete(key, nil) }
@@ -120,6 +112,10 @@ extension ObjectClient {
       try put(key, .bytes([3]), .archive, when: .absent) == nil,
       try put(key, .bytes([4]), .archive, when: .matching(tag)) != nil,
       try put(key, .bytes([5]), .archive, when: .matching(tag)) == nil
-    else { throw UnconditionalStore(name: name) }
+    else {
+      throw Failure(
+        .environment, "", name, "this store ignores the conditions of writes (If-None-Match, If-Match)",
+        advice: "take one that knows them")
+    }
   }
 }

@@ -1,7 +1,8 @@
 import FileSystem
 
 /// A request to an object store that failed after all retries. It is a failure of the environment, never of a batch.
-package struct ObjectStoreError: EnvironmentFailure, Equatable, CustomStringConvertible {
+package struct ObjectStoreError: ClassifiedError, Equatable {
+  package var kind: Failure.Kind { .environment }
   /// `GET`, `PUT`, `LIST` …
   package let operation: String
   /// The object, or the bucket.
@@ -43,7 +44,8 @@ package struct ObjectStoreError: EnvironmentFailure, Equatable, CustomStringConv
 }
 
 /// An object is larger than the reader's limit.
-package struct ObjectTooLarge: EnvironmentFailure, CustomStringConvertible {
+package struct ObjectTooLarge: ClassifiedError {
+  package var kind: Failure.Kind { .environment }
   package let key: String
   package let limit: Int
 

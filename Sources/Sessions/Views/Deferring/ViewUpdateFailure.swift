@@ -41,3 +41,7 @@ public struct ViewUpdateFailure: Error, CustomStringConvertible {
   /// The description of ``error``.
   public var description: String { "\(error)" }
 }
+
+extension ViewUpdateFailure: ClassifiedError {
+  package var kind: Failure.Kind { (error as? any ClassifiedError)?.kind ?? .environment }
+}

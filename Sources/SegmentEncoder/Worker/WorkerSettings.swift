@@ -1,0 +1,36 @@
+import Logging
+import Notifying
+import WorkQueues
+
+/// The rules of a worker for batches.
+package struct WorkerRules: Sendable {
+  /// Whether published batches are kept.
+  package var keepsBatches: Bool
+  /// The timeout of a batch, in seconds.
+  package var maxTimeS: Int
+  /// Free bytes on the output's disk that a new batch needs.
+  package var minFreeBytes: Int
+  /// A session ends when nothing of it was published for that long, in milliseconds; nil if it ends on request only.
+  package var endAfterMs: Int64?
+
+  package init(keepsBatches: Bool = false, maxTimeS: Int = 3_600, minFreeBytes: Int = 0, endAfterMs: Int64? = nil) {
+    self.keepsBatches = keepsBatches
+    self.maxTimeS = maxTimeS
+    self.minFreeBytes = minFreeBytes
+    self.endAfterMs = endAfterMs
+  }
+}
+
+/// The listeners of a worker: each learns what becomes of its batches.
+package struct WorkerReports: Sendable {
+  package var logger: Logger
+  /// The counts before a restart.
+  package var counters = WorkerCounters()
+  package var metrics: (any WorkerMetrics)?
+  /// Gets the event of each batch on an encoding thread, once or more, before the batch is retired.
+  package var write: (@Sendable (any Event) -> Void)?
+  /// Delivers the events to a receiver, if there is one.
+  package var notifier: EventNotifier<EventSubject>?
+
+  package init(to logger: Logger) { self.logger = logger }
+}
