@@ -14,7 +14,7 @@ package final class MemoryObjects: ObjectClient {
 
   /// Returns whether an error is this store's failure, thrown directly or for a session's views.
   package static func isFailure(_ error: any Error) -> Bool {
-    ((error as? ViewUpdateFailure)?.error ?? error) is Failure
+    ((error as? ViewUpdateFailure)?.error ?? error) is Refused
   }
 
   private struct State {
