@@ -86,8 +86,10 @@ def paragraphs(discussion):
                 yield "\n.Pp\n".join(text(line) for line in lines)
 
 
-def options(command):
+def options(command, order):
+    """Prints arguments and options, in the order of the command's own help."""
     described = [o for o in shown(command, ["option", "flag"]) if long_name(o) not in ("help", "version")]
+    described.sort(key=lambda option: order.index(long_name(option)))
     print(".Bl -tag -width Ds")
     for positional in shown(command, ["positional"]):
         print(".It Ar " + argument(positional["valueName"]) + "\n" + text(positional.get("abstract", "")))
@@ -135,7 +137,9 @@ def main():
         print(".Ss " + " ".join(path) + "\n" + text(leaf["abstract"]))
         for paragraph in paragraphs(leaf.get("discussion", "")):
             print(".Pp\n" + paragraph)
-        options(leaf)
+        help = subprocess.run([program, "help", *path], check=True, capture_output=True, text=True).stdout
+        print(".Pp\nExample:\n.Dl " + escaped(re.search(r"^EXAMPLE: (.*)$", help, re.M)[1]))
+        options(leaf, re.findall(r"^  (?:-\w, )?--([\w-]+)", help, re.M))
     section("BATCH.JSON")
     print(text("A native batch is a directory or a tar of images and a batch.json:") + "\n.Bd -literal\n"
           + "\n".join(escaped(line) for line in EXAMPLE.split("\n")) + "\n.Ed\n.Bl -tag -width Ds")

@@ -20,7 +20,7 @@ package struct BatchList: Sendable, Equatable {
     guard file >= 0 else {
       let failure = DiskError("open", path)
       guard [ENOENT, ENOTDIR, EACCES].contains(failure.code) else { throw failure }
-      throw Failure(.usage, "\(failure); check --from")
+      throw Failure(.usage, "\(failure); check --files-from")
     }
     defer { close(file) }
     self = try Self(Self.bytes(of: file, path), called: path)

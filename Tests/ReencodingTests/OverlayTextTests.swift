@@ -74,7 +74,7 @@ import Testing
     #expect(try json(180, 16) == #"{"parts":["clock"],"timeZone":"UTC"}"#)
     #expect(try json(16, 16) == nil)
     let error = #expect(throws: BadSession.self) { try json(375, 667, "Nowhere/Town") }
-    #expect(error?.description.contains("no time zone 'Nowhere/Town'; give --time-zone") == true)
+    #expect(error?.description.contains("no time zone 'Nowhere/Town'; give --overlay-time-zone") == true)
     let stated = try #require(Overlay([.clock], timeZone: .utc))
     #expect(try stated.zone(of: .object(["timeZone": .string("Nowhere/Town")])) == .utc)
   }

@@ -47,7 +47,7 @@ class Kiosks(threading.Thread):
 
 
 def collect(root, spool, log):
-    return subprocess.Popen([spools.worker(), "collect", root, "--recursive", "--idle", "5", "--spool", spool],
+    return subprocess.Popen([spools.worker(), "collect", root, "--recursive", "--end-after-pause", "5", "--spool", spool],
                             stdin=subprocess.DEVNULL, stdout=log, stderr=log)
 
 

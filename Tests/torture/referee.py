@@ -20,7 +20,7 @@ may cost a picture. Neither may the pictures beside it in its batch. A late pict
 published. A step of a recorder's clock makes pictures late like any other reason.
 
 Pictures that came in order leave no gap in `session.json` between captures that are MAX_HOLD_MS apart at most: each stays until the
-next one (CONTRACT.md, 2), except where a pause of --idle in its delivery has cut it.
+next one (CONTRACT.md, 2), except where a pause of --end-after-pause in its delivery has cut it.
 
 The newest picture of a session over HTTP that nobody has ended may still wait for the next one. Nothing else may be left."""
 import collections
@@ -158,7 +158,7 @@ class Referee:
     - ends: when sessions were asked to end. open_sessions: those that may not have ended.
     - left: other files that are left. events: the lines of --json.
     - was_killed; fulls: when a disk was full; begin_s; idle_ms, after which a session without a name of its own may end;
-      cuts_at_pauses: whether a pause of a recorder may be longer than --idle; has_retried: whether batches came back from quarantine."""
+      cuts_at_pauses: whether a pause of a recorder may be longer than --end-after-pause; has_retried: whether batches came back from quarantine."""
 
     def __init__(self, run):
         self.run = run

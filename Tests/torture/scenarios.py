@@ -25,19 +25,19 @@ class CollectRun(Run):
         self.folder = os.path.join(self.directory, "shots")
         self.has_names = self.chance.random() < 0.7
         shape = self.chance.choice(("--session desk", "", "--recursive", "--recursive --session hall"))
-        self.words = ["collect", self.folder, "--spool", self.spool, "--every", str(self.chance.choice((1, 2, 5))),
+        self.words = ["collect", self.folder, "--spool", self.spool, "--batch-every", str(self.chance.choice((1, 2, 5))),
                       *shape.split(), *(() if self.has_names else ("--times", "mtime")), *self.way()]
         # A short pause cuts batches, but it must not end sessions whose names are made.
         idle = self.chance.choice(("60", "3")) if shape else "60"
         self.cuts_at_pauses = idle == "3"
-        self.programs.append(Program(self, "collect", *self.words, "--idle", idle))
+        self.programs.append(Program(self, "collect", *self.words, "--end-after-pause", idle))
         count = self.chance.choice(self.workers)
         for number in range(count):
             words = ("run", "--spool", self.spool, "--json", "--jobs", "1", *self.views)
             self.programs.append(Program(self, f"worker-{number}", *words))
         self.prepare_recorders(shape)
         self.roots = [self.spool] + ([self.folder] if self.has_names else [])
-        self.title = f"{' '.join(self.words[4:])} --idle {idle}, {count} workers"
+        self.title = f"{' '.join(self.words[4:])} --end-after-pause {idle}, {count} workers"
         self.make_spool()
 
     def way(self):
@@ -74,7 +74,7 @@ class CollectRun(Run):
 
     def hand_over(self):
         """Runs `collect` until it has made batches of all that is there."""
-        last = Program(self, "collect", *self.words, "--idle", str(LAST_IDLE_S))
+        last = Program(self, "collect", *self.words, "--end-after-pause", str(LAST_IDLE_S))
         last.times = self.programs[0].times
         last.start()
         begin = time.monotonic()

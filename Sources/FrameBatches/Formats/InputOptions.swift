@@ -127,7 +127,8 @@ extension InputOptions {
     times = .list(list, startMs: startMs)
   }
 
-  private static func instant(_ start: String) throws(InvalidOption) -> Int64 {
+  /// Returns the instant that `--start` names, in unix milliseconds.
+  package static func instant(_ start: String) throws(InvalidOption) -> Int64 {
     if let startMs = Int64(start) ?? ISOTime.instant(in: start) { return startMs }
     let shown = start.shortened(to: 40)
     let isLocal = ISOTime.instant(in: shown + "Z") != nil

@@ -27,7 +27,7 @@ package struct Overlay: Sendable, Equatable {
     guard let zone = try ZoneRules(named: name) else {
       throw BadSession(
         manifest?.object?["file"]?.string ?? "", "this system has no time zone '\(name.shortened(to: 64))'",
-        advice: "give --time-zone, or install tzdata")
+        advice: "give --overlay-time-zone, or install tzdata")
     }
     return zone
   }

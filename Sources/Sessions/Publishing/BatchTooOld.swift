@@ -15,7 +15,7 @@ package struct BatchTooOld: ClassifiedError, Equatable {
 
   package var description: String {
     "the batch is from before \(startMs.dateText), where session \(session) begins: earlier segments were removed by "
-      + "prune --segments, run --retain or a limit of bytes"
+      + "prune --retain, run --retain or a limit of bytes"
   }
 }
 

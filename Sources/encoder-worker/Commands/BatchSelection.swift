@@ -18,7 +18,7 @@ struct BatchSelection: ParsableArguments {
       "Read the batches' paths from a file, one a line or zero-terminated; - is standard input.",
       valueName: "file", replacesArguments: true),
     completion: .file())
-  var from: String?
+  var filesFrom: String?
 
   @Option(
     name: .customLong("batches"),
@@ -39,12 +39,14 @@ struct BatchSelection: ParsableArguments {
   var shard: Shard?
 
   func validate() throws {
-    let given = [!named.isEmpty, from != nil, folder != nil].count { $0 }
+    let given = [!named.isEmpty, filesFrom != nil, folder != nil].count { $0 }
     guard given > 0 else {
-      throw ValidationError("no batch; name some, or a list with --from, or a directory of batches with --batches")
+      throw ValidationError(
+        "no batch; name some, or a list with --files-from, or a directory of batches with --batches")
     }
     guard given == 1 else {
-      throw ValidationError("batches are named, or come --from a list, or are a directory's (--batches): one of them")
+      throw ValidationError(
+        "batches are named, or come from a list (--files-from), or are a directory's (--batches): one of them")
     }
     guard named.count(where: { $0 == "-" }) <= 1 else {
       throw ValidationError("standard input can be one batch only")
@@ -52,13 +54,13 @@ struct BatchSelection: ParsableArguments {
   }
 
   /// Whether a machine has chosen the batches: a list, a directory, a part of them.
-  var isBulk: Bool { from != nil || folder != nil || shard != nil }
+  var isBulk: Bool { filesFrom != nil || folder != nil || shard != nil }
 
   /// - Parameter output: the directory for sessions; nil if nothing is written.
   /// - Throws: ``Failure``, ``BadTarget``; ``DiskError`` when reading fails.
   func batches(output: String?) throws -> [SelectedBatch] {
     if let folder { return try batches(in: BatchDirectory(opening: folder), output: output) }
-    let paths = try from.map { try BatchList(reading: $0).paths } ?? named
+    let paths = try filesFrom.map { try BatchList(reading: $0).paths } ?? named
     return Self.batches(paths).enumerated().filter { shard?.contains(position: $0.offset) ?? true }.map(\.element)
   }
 

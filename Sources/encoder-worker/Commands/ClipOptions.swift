@@ -11,7 +11,7 @@ struct PartOptions: ParsableArguments {
   @Option(name: .customLong("to-time"), help: ArgumentHelp("End at this instant.", valueName: "t"))
   var toTime: String?
 
-  @Option(help: ArgumentHelp("End so long after the beginning, as 12.5s, instead of --to-time.", valueName: "s"))
+  @Option(help: ArgumentHelp("End so long after the beginning, as 12.5s, instead of --to-time.", valueName: "seconds"))
   var duration: String?
 
   func validate() throws { _ = try instants() }

@@ -11,17 +11,25 @@ import WorkQueues
 struct CollectCommand: ReportingCommand {
   static let configuration = CommandConfiguration(
     commandName: "collect",
-    abstract: "Watch folders of loose screenshots, and make batches of them, or hand them to a worker.",
+    abstract: "Watch folders of screenshots, and make batches of them.",
     discussion: """
-      Takes each image file that is complete, and makes a batch of them every few seconds in SPOOL/incoming. Removes the files then, or remembers them with --keep. Each picture is in exactly one batch, even if collect is killed. A session ends after --idle seconds without a picture. Capture times come from the names of the files, or with --times mtime from their modification times. Then a name may be written again and again: each version is a picture. With --recursive each folder below DIR is a session, called after its path; folders of dates, as 2026-11-25, belong to the folder above. The pictures are removed once a batch has them, unless --keep is set. With --to, the worker at this address gets the batches: those that it cannot take yet wait in SPOOL until it has answered that they are on its disk. SIGTERM or SIGINT: all pictures but the newest of each session go into batches; the next run goes on with that one.
+      Takes each image file that is complete, and makes a batch of them every few seconds in SPOOL/incoming. Removes the files once a batch has them, or remembers them with --keep. Each picture is in exactly one batch, even if collect is killed. A session ends after --end-after-pause seconds without a picture. Capture times come from the names of the files, or with --times mtime from their modification times. Then a name may be written again and again: each version is a picture. With --recursive each folder below DIR is a session, called after its path; folders of dates, as 2026-11-25, belong to the folder above. With --to, the worker at this address gets the batches: those that it cannot take yet wait in SPOOL until it has answered that they are on its disk. SIGTERM or SIGINT: all pictures but the newest of each session go into batches; the next run goes on with that one.
       """)
+
+  static let page = HelpPage(
+    example: "collect Screenshots/ --spool spool", required: [["spool"], ["to"]],
+    common: [
+      "keep", "recursive", "times", "time-zone", "session", "session-every", "end-after-pause", "token-file",
+      "verbose",
+    ])
 
   @Argument(help: ArgumentHelp("The folder to watch.", valueName: "dir"), completion: .directory)
   var folder: String
 
   @Option(
     help: .setting(
-      "The spool for the batches. (default with --to: collect-<hash of DIR> in $STATE_DIRECTORY or ~/.local/state/encoder-worker)",
+      SpoolOptions.spoolHelp,
+      default: "with --to: collect-<hash of DIR> in $STATE_DIRECTORY or ~/.local/state/encoder-worker",
       valueName: "dir", place: .spool), completion: .directory)
   var spool: String?
 
@@ -29,14 +37,14 @@ struct CollectCommand: ReportingCommand {
 
   @Option(
     help: ArgumentHelp(
-      "Session of all pictures. (default: a new one after each pause, <dir>-<first capture>)", valueName: "id"))
+      SessionNameOption.idHelp + " (default: a new one after each pause, <dir>-<first capture>)", valueName: "id"))
   var session: String?
 
   @Option(help: .setting("Seconds between batches; 60 pictures make one earlier.", valueName: "seconds"))
-  var every = 5
+  var batchEvery = 5
 
-  @Option(help: .setting("Seconds without a picture that end the session.", valueName: "seconds"))
-  var idle = 60
+  @Option(help: .setting("End a session after this many seconds without a picture.", valueName: "seconds"))
+  var endAfterPause = 60
 
   @Flag(help: .setting("Keep the files instead of removing them."))
   var keep = false
@@ -63,8 +71,8 @@ struct CollectCommand: ReportingCommand {
   func validate() throws {
     if spool == nil, sender.to == nil { throw ValidationError("--spool DIR is missing, or --to URL") }
     try requireSessionID(session)
-    try require("--every", every, in: 1...3_600, "seconds")
-    try require("--idle", idle, in: 1...86_400, "seconds")
+    try require("--batch-every", batchEvery, in: 1...3_600, "seconds")
+    try require("--end-after-pause", endAfterPause, in: 1...86_400, "seconds")
     _ = try period()
     _ = try sinceMs()
   }
@@ -139,8 +147,8 @@ struct CollectCommand: ReportingCommand {
 
   private func rules(_ path: String, _ options: InputOptions) throws -> CollectRules {
     var rules = CollectRules()
-    rules.everyMs = every * 1_000
-    rules.idleMs = idle * 1_000
+    rules.everyMs = batchEvery * 1_000
+    rules.idleMs = endAfterPause * 1_000
     rules.keepsSources = keep
     rules.session = session
     if session == nil {

@@ -12,9 +12,11 @@ struct ConfigCheckCommand: ReportingCommand {
       Writes small objects under a prefix of a random name, races conditional writes, lists, reads back and removes all of it. Prints a row for each check. Exit status 0 if the store does all that workers need, 65 if not.
       """)
 
+  static let page = HelpPage(example: "config check --store s3://bucket", required: [["store"]], common: ["json"])
+
   @Option(
     help: .setting(
-      "The object store: s3://BUCKET[/PREFIX].", valueName: "url", example: "s3://bucket", place: .store),
+      RemoteOptions.storeHelp, valueName: "url", example: "s3://bucket", place: .store),
     transform: S3Location.init(_:))
   var store: S3Location
 

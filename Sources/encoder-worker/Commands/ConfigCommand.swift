@@ -4,23 +4,27 @@ import JSON
 import Remote
 import SegmentEncoder
 
-struct ConfigCommand: ParsableCommand {
+struct ConfigCommand: DescribedCommand {
   static let configuration = CommandConfiguration(
     commandName: "config",
     abstract: "Show a command's settings, or check an object store.",
     subcommands: [Show.self, ConfigCheckCommand.self],
     defaultSubcommand: Show.self)
+
+  static let page = HelpPage(example: "config run --spool spool")
 }
 
 extension ConfigCommand {
-  struct Show: ParsableCommand {
+  struct Show: DescribedCommand {
     static let configuration = CommandConfiguration(
       commandName: "show",
       abstract: "Show a command's settings, and the source of each.",
-      usage: "encoder-worker config [<command>] [<its options>] [--config <file>] [--json]",
+      usage: "encoder-worker config [<command>] [<its options>] [<options>]",
       discussion: """
         Settings are options that can also stand in a file (max-hold = 3000) and in the environment (ENCODER_WORKER_MAX_HOLD=3000). A flag overrides the environment, the environment overrides the file. The default command is run. Exit status 64 if the command would refuse the settings.
         """)
+
+    static let page = HelpPage(example: "config run --spool spool", common: ["json"])
 
     @OptionGroup var settings: SettingsOption
     @OptionGroup var results: ResultOptions
@@ -66,7 +70,9 @@ extension ConfigCommand {
       }
       var added = missing.map { "--\($0.option.name)=\($0.option.example)" }
       let areReplaced = call.options.contains { $0.option.facts.replacesArguments && !$0.given.isEmpty }
-      if !call.tokens.hasArguments && !areReplaced { added += Array(repeating: "-", count: call.command.arguments) }
+      if !call.tokens.hasArguments && !areReplaced {
+        added += Array(repeating: "-", count: call.command.arguments.count)
+      }
       _ = call.parsed(with: added)
     }
 

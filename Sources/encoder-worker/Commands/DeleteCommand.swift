@@ -13,12 +13,17 @@ struct DeleteCommand: ReportingCommand {
     commandName: "delete",
     abstract: "Remove sessions for good, and refuse their later batches.",
     usage: """
-      encoder-worker delete <session> ... --output <dir> [--spool <dir>] [<options>]
-      encoder-worker delete <session> ... --store s3://<bucket> [<options>]
+      encoder-worker delete <session> ... --spool <dir> [<options>]
+      encoder-worker delete <session> ... --output <dir> [<options>]
+      encoder-worker delete <session> ... --store <url> [<options>]
       """,
     discussion: """
-      Writes a tombstone for each session (id, time, reason), then removes its video, manifests, views and thumbnails, and its batches in the spool or store: waiting, kept and quarantined. From then on workers refuse batches of it. A second run finishes an interrupted one. Prints a JSON object for each session, for an audit log: what was removed, the batches that workers still hold, and those that cannot be read.
+      Writes a tombstone for each session (id, time, reason), then removes its video, manifests, views and thumbnails, and its batches in the spool or store: waiting, kept and quarantined. From then on workers refuse batches of it. A second run finishes an interrupted one. Prints what was removed, the batches that workers still hold, and those that cannot be read; with --json as an object for each session, for an audit log.
       """)
+
+  static let page = HelpPage(
+    example: "delete 9f0c --spool spool", required: [["spool"], ["output"], ["store"]],
+    common: ["reason", "undelete", "json"])
 
   @OptionGroup var sessions: SessionArguments
 
@@ -28,13 +33,13 @@ struct DeleteCommand: ReportingCommand {
   var output: String?
 
   @Option(
-    help: .setting("The spool whose batches of the sessions are removed, too.", valueName: "dir", place: .spool),
+    help: .setting(SpoolOptions.spoolHelp, valueName: "dir", place: .spool),
     completion: .directory)
   var spool: String?
 
   @Option(
     help: .setting(
-      "The object store of batches and sessions.", valueName: "s3://bucket/prefix", example: "s3://bucket",
+      RemoteOptions.storeHelp, valueName: "url", example: "s3://bucket",
       place: .store),
     transform: S3Location.init(_:))
   var store: S3Location?
@@ -43,7 +48,7 @@ struct DeleteCommand: ReportingCommand {
 
   @Option(
     help: .call(
-      "With --store: the --ingest-state of a worker, whose pictures are not in the store yet.", valueName: "dir",
+      IngestOptions.stateHelp, valueName: "dir",
       example: "/var/lib/encoder-worker"),
     completion: .directory)
   var ingestState: String?
@@ -56,6 +61,7 @@ struct DeleteCommand: ReportingCommand {
   @Flag(help: "Remove the tombstones only: later batches are published again.")
   var undelete = false
 
+  @OptionGroup var results: ResultOptions
   @OptionGroup var sandbox: SandboxOptions
   @OptionGroup var settings: SettingsOption
 
@@ -87,8 +93,9 @@ struct DeleteCommand: ReportingCommand {
 
   private func undelete(_ id: SessionID, at place: any DeletionPlace) throws {
     let wasDeleted = try place.removeTombstone(of: id)
-    answer(JSONValue.object(["session": .string(id.description), "undeleted": .bool(wasDeleted)]).line)
-    say(wasDeleted ? "\(id): later batches of it are published again" : "\(id): it was not deleted")
+    results.tell(
+      wasDeleted ? "\(id): later batches of it are published again" : "\(id): it was not deleted",
+      json: JSONValue.object(["session": .string(id.description), "undeleted": .bool(wasDeleted)]).line)
   }
 
   private func delete(_ ids: [SessionID], at place: any DeletionPlace) throws {
@@ -97,13 +104,12 @@ struct DeleteCommand: ReportingCommand {
     // Also after a failure: this is the only record of the removal.
     for id in ids {
       guard let report = deletion.reports[id] else { continue }
-      answer(report.json(deletion.remains))
       let removed =
         report.files.files == 0
         ? "nothing of it was there"
         : "\(count(report.session.segments, "segment")) and \(count(report.batches.count, "batch", "batches")) removed, "
-          + "\(count(report.files.bytes, "byte"))"
-      say("\(id): \(removed); later batches of it are refused in \(place.name)")
+          + size(report.files.bytes)
+      results.tell("\(id): \(removed)", json: report.json(deletion.remains))
       if report.files.files == 0, store == nil, let others = SessionAdvice.alike(id, in: place.name) {
         say("\(place.name) has \(others): to delete them, name them")
       }
@@ -115,6 +121,9 @@ struct DeleteCommand: ReportingCommand {
     if let note = Self.note(onAlike: deletion.remains.alike) { say(note) }
     for path in deletion.remains.held { say("\(path): a worker holds it; run this again when it is done") }
     if spool == nil && store == nil { say("batches were not looked for: name their spool with --spool") }
+    for id in ids where deletion.reports[id] != nil {
+      results.tell("\(id): later batches of it are refused in \(place.name)")
+    }
     for failure in deletion.failures { say("encoder-worker: \(failure); run it again", .error) }
     try deletion.end.get()
     if let failure = deletion.failures.first { throw ExitStatus.of(failure) }

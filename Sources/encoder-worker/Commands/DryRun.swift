@@ -49,7 +49,7 @@ struct DryRun {
     let gaps = inspected.frames.count { $0.gapAfterMs > 0 }
     var lines = [
       "\(batch.name): \(inspected.format), session \(batch.session), \(count(inspected.frames.count, "frame")), "
-        + "\(inspected.endMs - inspected.startMs) ms, \(count(inspected.segments, "segment")), "
+        + "\(duration(ms: inspected.endMs - inspected.startMs)), \(count(inspected.segments, "segment")), "
         + "\(count(gaps, "gap")), \(inspected.refused.count) refused",
       "  captured                   " + "hold ms".rightAligned(9) + "size".rightAligned(12) + "  source",
     ]

@@ -5,6 +5,7 @@ import FileSystem
 import FrameBatches
 import SegmentEncoder
 import Sessions
+import Synchronization
 import WorkQueues
 
 struct EncodeCommand: ReportingCommand {
@@ -12,8 +13,8 @@ struct EncodeCommand: ReportingCommand {
     commandName: "encode",
     abstract: "Encode batches once, without a spool.",
     usage: """
-      encoder-worker encode [<options>] [<batch> ...] --output <dir>
-      encoder-worker encode [<options>] [<batch> ...] --dry-run
+      encoder-worker encode [<batch> ...] --output <dir> [<options>]
+      encoder-worker encode [<batch> ...] --dry-run [<options>]
       """,
     discussion: """
       For pipelines and batch engines. The command does not change or move the batches, and a second run changes nothing. It prints a line for each batch, or with --json an object. SIGTERM or SIGINT: it abandons the batches in work and exits with 75; run it again for the rest.
@@ -21,31 +22,43 @@ struct EncodeCommand: ReportingCommand {
       --dry-run prints the format, the session, each frame with time, hold and size, the gaps, and refused files with the reason. It encodes nothing. Exit status 65 if a batch would be quarantined.
       """)
 
+  static let page = HelpPage(
+    example: "encode shots/ --output sessions", required: [["output"], ["dry-run"]],
+    common: ["session", "final", "append", "quality", "jobs", "files-from", "batches", "json"])
+
   @OptionGroup var selection: BatchSelection
 
   @Option(
     name: .shortAndLong, help: .setting(Self.outputHelp, valueName: "dir", isNeeded: true), completion: .directory)
   var output: String?
 
-  private static let outputHelp = "The directory for sessions; not needed with --dry-run."
+  private static let outputHelp = "The directory for sessions."
 
-  @Flag(help: "Show the batches: format, session, frames, gaps, refused files. Encode nothing.")
+  @Flag(help: "Show what would be done, and do nothing.")
   var dryRun = false
 
   @Flag(
     help: """
-      Add to a session that is more than an hour away from the batch. Batches of a list, a directory (--batches) or a shard need no such leave.
+      Add to a session that is more than an hour away. A list, --batches and --shard need no such leave.
       """)
   var append = false
 
   @OptionGroup var loss: LossOption
+
+  @Option(
+    help: ArgumentHelp(SessionNameOption.idHelp + " (default: the batch's name up to @)", valueName: "id"))
+  var session: String?
+
   @OptionGroup var input: InputArguments
   @OptionGroup var events: EventOptions
   @OptionGroup var results: ResultOptions
   @OptionGroup var settings: SettingsOption
-  @OptionGroup(title: "Encoding") var encoding: EncodingOptions
+  @OptionGroup var encoding: EncodingOptions
+  @OptionGroup var segments: SegmentOptions
 
   func validate() throws {
+    try requireSessionID(session)
+    if let output { try requireName("--output", output, such: "sessions") }
     if output == nil && !dryRun { throw MissingOption.error("--output <dir>", Self.outputHelp) }
   }
 
@@ -60,7 +73,7 @@ struct EncodeCommand: ReportingCommand {
   }
 
   private func encoderOptions() throws -> BatchEncoder.Options {
-    var options = try encoding.encoder(input.options())
+    var options = try encoding.encoder(input.options(session: session), segment: segments.segment)
     options.limits.splitsFolders = true
     options.limits.followsLinks = selection.folder == nil
     return options
@@ -81,31 +94,36 @@ struct EncodeCommand: ReportingCommand {
     let appendGuard = append || selection.isBulk ? nil : AppendGuard(output: output)
     // Numbered folders of one session go on where the one before ends. A list that grows has no such order.
     let row = selection.isBulk ? nil : InputRow(options.input, isWithoutClock: false, overlaps: .left)
+    let published = PublishedSessions()
     let run = BatchRun(batches, encoding.partLimits(options), row: row, accepts: loss.accept)
     let end = Result {
       try run.workOff(
-        threads: encoding.threads, signals: signals, unit: "batches",
+        threads: segments.threads, signals: signals, unit: "batches",
         tick: { _ = views.flushPending(staging) },
         makeEncoder: { [options] in
           BatchEncoder(options, staging: staging, index: views, keyFrames: keyFrames, appendGuard: appendGuard)
         },
-        conclude: { [options] path, outcome in conclude(path, outcome, options) })
+        conclude: { [options] path, outcome in conclude(path, outcome, options, published) })
     }
     let outdatedViews = views.flushPending(staging, all: true)
     for outdated in outdatedViews {
       say("session \(outdated.session): \(outdated.error); run it again when that is mended")
     }
     if let profile = options.profile { say(lines: table(profile.rows)) }
+    if let place = published.place(in: output), !results.json { answer(place.oneLine) }
     try end.get()
     if let own = outdatedViews.first(where: \.isOurs) { throw ExitStatus.of(own.error) }
   }
 
   /// Reports what has become of a batch.
-  private func conclude(_ path: String, _ outcome: BatchRun.Outcome, _ options: BatchEncoder.Options) -> ExitCode? {
+  private func conclude(
+    _ path: String, _ outcome: BatchRun.Outcome, _ options: BatchEncoder.Options, _ published: PublishedSessions
+  ) -> ExitCode? {
     do {
       let receipts = try outcome.get()
       for receipt in receipts {
-        results.print(json: receipt.json, text: text(receipt).oneLine)
+        results.print(json: receipt.json, text: Self.text(receipt).oneLine)
+        if receipt.refusal == nil { published.add("\(receipt.session)") }
         for refused in receipt.refused { say("\(path): refused \(refused.source): \(refused.reason)") }
         for warning in receipt.warnings { say("\(path): \(warning)") }
         for refused in receipt.refusedSessions {
@@ -143,11 +161,25 @@ struct EncodeCommand: ReportingCommand {
       advice: "it holds batches: encode each of them with --batches \(path.shellWord)")
   }
 
-  private func text(_ receipt: Receipt) -> String {
+  private static func text(_ receipt: Receipt) -> String {
     if let refusal = receipt.refusal { return "\(receipt.batch): refused: \(refusal)" }
     let verb = receipt.duplicate ? "published before" : "published"
     return "\(receipt.batch): \(verb): session \(receipt.session), \(count(receipt.segments, "segment")), "
-      + "\(count(receipt.frames, "frame")), \(receipt.endMs - receipt.startMs) ms, \(receipt.bytes) bytes, "
-      + "in \(output ?? "")/\(receipt.session)"
+      + "\(count(receipt.frames, "frame")), \(duration(ms: receipt.endMs - receipt.startMs)), "
+      + size(receipt.bytes)
+  }
+}
+
+/// The sessions that a call has published, or found published. For any thread.
+private final class PublishedSessions: Sendable {
+  private let ids = Mutex<Set<String>>([])
+
+  func add(_ id: String) { ids.withLock { _ = $0.insert(id) } }
+
+  /// Returns the last line of the command, which is the same for each run; nil without a session.
+  func place(in output: String) -> String? {
+    let ids = ids.withLock { $0 }
+    guard let id = ids.first else { return nil }
+    return ids.count == 1 ? "the session is in \(output)/\(id)" : "\(ids.count) sessions are in \(output)"
   }
 }

@@ -43,12 +43,6 @@ struct EncodingOptions: ParsableArguments {
   var maxHold = DefaultLengths.maxHoldMs
 
   @Option(
-    help: .setting(
-      "Length of a full segment in seconds, 1 to 600. More than 5 saves bytes where pictures stay for long.",
-      default: "5; for film, by the pictures", valueName: "s"))
-  var segment: Int64?
-
-  @Option(
     help: .setting("Colour behind transparent pixels: white, black or six hexadecimal digits.", valueName: "colour"))
   var background = Colour.black
 
@@ -69,43 +63,33 @@ struct EncodingOptions: ParsableArguments {
 
   @OptionGroup var changed: LimitOptions
 
-  @Option(
-    name: .shortAndLong,
-    help: .setting(
-      "Number of batches in parallel.", default: "the number of cores; 1 for film, to save memory", valueName: "n"))
-  var jobs: Int?
-
   @Flag(help: .setting("At the end, print the time of each stage on standard error."))
   var profile = false
 
   func validate() throws {
     try require("--max-hold", maxHold, in: 1...BatchEncoder.Options.longestHoldMs, "milliseconds")
     try require("--bits", bits, in: 8...16)
-    try require("--segment", segment, in: 1...600, "seconds")
     guard maxJump > 0 else { throw ValidationError("--max-jump is more than 0 milliseconds") }
-    try require("--jobs", jobs, in: Jobs.range)
   }
-
-  var threads: Int { Jobs.threads(jobs) }
 
   /// The limits of the batches that a folder is split into.
   func partLimits(_ options: BatchEncoder.Options) -> PartLimits {
     PartLimits(changed.limits, maxHoldMs: maxHold, segmentMs: options.longestSegmentMs)
   }
 
-  private var segmentMs: Int64 { segment.map { 1_000 * $0 } ?? Timeline.defaultSegmentMs }
-
   /// Returns the encoder's options, with decoders. Call it before the process has threads.
   ///
-  /// - Parameter readsVideos: whether they read published segments, too.
+  /// - Parameters:
+  ///   - segment: the length of a full segment in seconds; nil for the default.
+  ///   - readsVideos: whether they read published segments, too.
   func encoder(
-    _ input: InputOptions = InputOptions(), readsVideos: Bool = false
+    _ input: InputOptions = InputOptions(), segment: Int64?, readsVideos: Bool = false
   ) throws -> BatchEncoder.Options {
     var options = BatchEncoder.Options()
     options.input = input
     options.quality = quality
     options.maxHoldMs = maxHold
-    options.segmentMs = segmentMs
+    options.segmentMs = segment.map { 1_000 * $0 } ?? Timeline.defaultSegmentMs
     options.limits = changed.limits
     options.limits.jumpMs = maxJump
     options.limits.decodeSeconds = sandbox.maxDecode
@@ -115,6 +99,29 @@ struct EncodingOptions: ParsableArguments {
     options.decoders = try sandbox.decoders(options.limits, background: background, readsVideos: readsVideos)
     return options
   }
+}
+
+/// The length of segments, and the work in parallel, of a command that encodes batches.
+struct SegmentOptions: ParsableArguments {
+  static let segmentHelp =
+    "Length of a full segment in seconds, 1 to 600. More than 5 saves bytes where pictures stay for long."
+  static let jobsHelp = "Number of threads that encode in parallel."
+
+  @Option(help: .setting(Self.segmentHelp, default: "5", valueName: "seconds"))
+  var segment: Int64?
+
+  @Option(name: .shortAndLong, help: .setting(Self.jobsHelp, default: "the number of cores", valueName: "n"))
+  var jobs: Int?
+
+  func validate() throws { try Self.validate(segment, jobs) }
+
+  /// - Throws: wrong usage.
+  static func validate(_ segment: Int64?, _ jobs: Int?) throws {
+    try require("--segment", segment, in: 1...600, "seconds")
+    try require("--jobs", jobs, in: Jobs.range)
+  }
+
+  var threads: Int { Jobs.threads(jobs) }
 }
 
 /// Options for events; the same for every command that publishes batches.

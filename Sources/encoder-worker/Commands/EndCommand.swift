@@ -13,18 +13,21 @@ struct EndCommand: ReportingCommand {
     commandName: "end",
     abstract: "End sessions: no more pictures are expected.",
     usage: """
-      encoder-worker end <session> ... --spool <dir> [--output <dir>]
-      encoder-worker end <session> ... --output <dir>
-      encoder-worker end <session> ... --store s3://<bucket>
+      encoder-worker end <session> ... --spool <dir> [<options>]
+      encoder-worker end <session> ... --output <dir> [<options>]
+      encoder-worker end <session> ... --store <url> [<options>]
       """,
     discussion: """
       A session that has ended is complete: its playlists have an end, session.json says "complete": true, and the event session.ended is sent once. With --output alone that happens at once. With --spool or --store a running worker does it, after the batches that were handed in before. A batch that comes later is published, and does not reopen the session.
       """)
 
+  static let page = HelpPage(
+    example: "end 9f0c --spool spool", required: [["spool"], ["output"], ["store"]], common: ["json"])
+
   @OptionGroup var sessions: SessionArguments
 
   @Option(
-    help: .setting("The spool whose batches come before the end.", valueName: "dir", place: .spool),
+    help: .setting(SpoolOptions.spoolHelp, valueName: "dir", place: .spool),
     completion: .directory)
   var spool: String?
 
@@ -35,13 +38,13 @@ struct EndCommand: ReportingCommand {
 
   @Option(
     help: .setting(
-      "The object store of batches and sessions.", valueName: "s3://bucket/prefix", example: "s3://bucket",
+      RemoteOptions.storeHelp, valueName: "url", example: "s3://bucket",
       place: .store),
     transform: S3Location.init(_:))
   var store: S3Location?
 
   @OptionGroup var access: StoreAccess
-
+  @OptionGroup var results: ResultOptions
   @OptionGroup var settings: SettingsOption
 
   func validate() throws {
@@ -58,7 +61,9 @@ struct EndCommand: ReportingCommand {
       let staging = try Staging.temporary(for: WorkerID())
       defer { staging.remove() }
       let owed = try ObjectBatchRepository(objects, name: "\(store)").owed(limit: EndRequest.maximumAwaited)
-      try request(ids, in: ObjectStore(objects, name: "\(store)", staging: staging, hls: false), after: owed)
+      try request(
+        ids, in: ObjectStore(objects, name: "\(store)", staging: staging, hls: false), at: store.name(of: "output"),
+        after: owed)
       return
     }
     let spool = try spool.map { try Spool(opening: $0) }
@@ -75,7 +80,8 @@ struct EndCommand: ReportingCommand {
     if let spool {
       // Before the batches are counted: those of pictures that wait may be made here.
       let closing = try ids.filter(SessionClosing(spool).request)
-      try request(ids, in: store, after: spool.owed(limit: EndRequest.maximumAwaited), closing: Set(closing))
+      try request(
+        ids, in: store, at: staging.output, after: spool.owed(limit: EndRequest.maximumAwaited), closing: Set(closing))
     } else {
       try end(ids, in: store)
     }
@@ -85,16 +91,17 @@ struct EndCommand: ReportingCommand {
   ///
   /// - Parameter closing: sessions of which pictures are in no batch yet.
   private func request(
-    _ ids: [SessionID], in store: some EndingStore, after owed: [String], closing: Set<SessionID> = []
+    _ ids: [SessionID], in store: some EndingStore, at place: String, after owed: [String], closing: Set<SessionID> = []
   ) throws {
     for id in ids {
       let request = EndRequest(id, .request, awaiting: owed, isClosing: closing.contains(id))
       switch try store.requestEnd(request) {
-      case .alreadyEnded(let end): tellEnded(end)
+      case .alreadyEnded(let end): tellEnded(end, in: place)
       case .requested:
-        answer(Self.json(id, "requested", ["batches": .number(owed.count)]))
         let batches = owed.isEmpty ? "" : " after \(count(owed.count, "batch", "batches"))"
-        say("\(id): the next worker ends it\(closing.contains(id) ? " after the pictures that wait" : batches)")
+        results.tell(
+          "\(id): the next worker ends it\(closing.contains(id) ? " after the pictures that wait" : batches)",
+          json: Self.json(id, "requested", ["batches": .number(owed.count)]))
       }
     }
   }
@@ -104,13 +111,15 @@ struct EndCommand: ReportingCommand {
     var unknown = 0
     for id in ids {
       if case .alreadyEnded(let end) = try store.requestEnd(EndRequest(id, .request)) {
-        tellEnded(end)
+        tellEnded(end, in: store.staging.output)
         continue
       }
       switch try store.end(id, .request, ifQuietForMs: nil, cancellation: .never.or(afterMs: 30_000)) {
       case .ended(let ended):
-        answer(Self.json(id, "ended", ["endMs": .number(ended.endMs), "segments": .number(ended.segments)]))
-        say("\(id): ended, \(count(ended.segments, "segment")), in \(store.staging.output)/\(id)")
+        results.tell(
+          "\(id): it ends with \(count(ended.segments, "segment"))",
+          json: Self.json(id, "ended", ["endMs": .number(ended.endMs), "segments": .number(ended.segments)]))
+        results.tell("\(id): ended, in \(store.staging.output)/\(id)")
       case .unknown, .goesOn:
         if let held = try store.takeEndRequest(of: id) { try store.removeEndRequest(held) }
         unknown += 1
@@ -121,9 +130,11 @@ struct EndCommand: ReportingCommand {
     if unknown > 0 { throw ExitStatus.badBatch }
   }
 
-  private func tellEnded(_ end: SessionEnd) {
-    answer(Self.json(end.session, "ended", ["endedMs": .number(end.endedMs)]))
-    say("\(end.session): it had ended at \(end.endedMs.dateText)")
+  private func tellEnded(_ end: SessionEnd, in place: String) {
+    results.tell(
+      "\(end.session): it had ended at \(end.endedMs.dateText)",
+      json: Self.json(end.session, "ended", ["endedMs": .number(end.endedMs)]))
+    results.tell("\(end.session): ended, in \(place)/\(end.session)")
   }
 
   private static func json(_ id: SessionID, _ state: String, _ facts: [String: JSONValue]) -> String {

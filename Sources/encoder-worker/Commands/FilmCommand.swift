@@ -10,12 +10,16 @@ import Synchronization
 struct FilmCommand: ReportingCommand {
   static let configuration = CommandConfiguration(
     commandName: "film",
-    abstract: "Make one film of a folder of pictures, and leave nothing else.",
+    abstract: "Make one film of a folder of pictures.",
     discussion: """
       INPUT is all that encode takes: directories, archives, recordings, images; or one MP4 or MOV. All inputs are one session. For numbered pictures, --fps is enough: the film begins at 0. Killed at any moment, the command leaves no part of a film.
 
       The ending of FILE tells its form: .mp4, an animated picture that loops (.gif, .webp), or the picture at --from (.png, .jpg).
       """)
+
+  static let page = HelpPage(
+    example: "film shots/ --to film.mp4", required: [["to"]],
+    common: ["fps", "speed", "from", "to-time", "idle", "gaps", "time-zone", "quality", "max-side", "json"])
 
   @Argument(
     help: ArgumentHelp(
@@ -36,10 +40,10 @@ struct FilmCommand: ReportingCommand {
 
   @Option(
     help: ArgumentHelp(
-      "Capture of the lowest-numbered picture, in unix ms or ISO 8601. (default: unknown)", valueName: "time"))
+      InputArguments.startHelp + " (default: unknown)", valueName: "time"))
   var start: String?
 
-  @Option(help: ArgumentHelp("Frames per second of numbered pictures.", valueName: "rate"))
+  @Option(help: ArgumentHelp(InputArguments.rateHelp, valueName: "rate"))
   var fps: String?
 
   @Option(
@@ -56,7 +60,15 @@ struct FilmCommand: ReportingCommand {
   @OptionGroup var capture: CaptureArguments
   @OptionGroup var results: ResultOptions
   @OptionGroup var settings: SettingsOption
-  @OptionGroup(title: "Encoding") var encoding: EncodingOptions
+  @OptionGroup var encoding: EncodingOptions
+
+  @Option(help: .setting(SegmentOptions.segmentHelp, default: "by the pictures", valueName: "seconds"))
+  var segment: Int64?
+
+  @Option(
+    name: .shortAndLong,
+    help: .setting(SegmentOptions.jobsHelp, default: "1, to save memory", valueName: "n"))
+  var jobs: Int?
 
   /// The session of inputs that name none.
   static let session = "film"
@@ -66,8 +78,9 @@ struct FilmCommand: ReportingCommand {
   private static let segments = 1_000_000
 
   func validate() throws {
+    try SegmentOptions.validate(segment, jobs)
     if inputs.isEmpty { throw ValidationError("no input; name a folder of pictures") }
-    if to.isEmpty { throw ValidationError("--to is empty") }
+    try requireName("--to", to, such: "film.mp4")
     try FilmSizeOptions.requireFilm(to, "film")
     try size.validate(for: form)
     try part.requireNoInstant(to)
@@ -114,7 +127,7 @@ struct FilmCommand: ReportingCommand {
     try form.requireEncoder(for: target)
     try map.check()
     try requireNoInput(target)
-    var options = try encoding.encoder(input())
+    var options = try encoding.encoder(input(), segment: segment)
     options.input.target = target
     if form == .mp4 { options.maxSide = size.maxSide }
     options.canvas = try canvasSize()
@@ -122,7 +135,7 @@ struct FilmCommand: ReportingCommand {
     options.limits.entries = max(options.limits.entries, Limits.ofFolder.entries)
     options.limits.segments = max(options.limits.segments, Self.segments)
     options.limits.splitsFolders = true
-    if encoding.segment == nil { options.film = try FilmCuts(part.clip(idle: nil).speed, form) }
+    if segment == nil { options.film = try FilmCuts(part.clip(idle: nil).speed, form) }
     options.limits.followsLinks = true
     // Reads the segments that this process has encoded.
     try FormatLibrary.load()
@@ -142,7 +155,7 @@ struct FilmCommand: ReportingCommand {
       say(advice)
     }
     result.warnings = notes.all + result.warnings
-    results.print(json: result.json, text: result.text(of: form))
+    results.print(json: result.json, text: result.text(of: form, at: to))
   }
 
   /// A picture of the input is not replaced by the poster of its film.
@@ -184,7 +197,7 @@ struct FilmCommand: ReportingCommand {
       options.input, isWithoutClock: assumedStart != nil, overlaps: .refused(maxHoldMs: options.maxHoldMs))
     try BatchRun(BatchSelection.batches(notes.inputs), encoding.partLimits(options), row: row, accepts: loss.accept)
       .workOff(
-        threads: encoding.jobs ?? 1, signals: signals, unit: "inputs",
+        threads: jobs ?? 1, signals: signals, unit: "inputs",
         makeEncoder: { BatchEncoder(options, publishingTo: film, keyFrames: keyFrames) },
         check: { try Self.requireOneSession($0, $1) }, conclude: { conclude($0, $1, notes) })
     if let profile = options.profile { say(lines: table(profile.rows)) }

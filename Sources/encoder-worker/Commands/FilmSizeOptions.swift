@@ -6,9 +6,11 @@ import Sessions
 
 /// The size of a film's pictures; the same for every command that makes a film.
 struct FilmSizeOptions: ParsableArguments {
+  static let sideHelp = "Maximum of the longer side in pixels."
+
   @Option(
     help: ArgumentHelp(
-      "Maximum of the longer side in pixels. (default: 480 for GIF and WebP, else the pictures' size)", valueName: "n"))
+      Self.sideHelp + " (default: 480 for GIF and WebP, else the pictures' size)", valueName: "n"))
   var maxSide: Int?
 
   /// - Throws: wrong usage.
@@ -38,12 +40,15 @@ extension FilmForm {
 
 extension StitchedSession {
   /// The last line of a command that makes a film.
-  func text(of form: FilmForm) -> String {
-    let size = size.map { "\($0.width)×\($0.height)" } ?? ""
+  ///
+  /// - Parameter path: of the film, as the call has it: the path without links is another one once the file exists.
+  func text(of form: FilmForm, at path: String) -> String {
+    let side = size.map { "\($0.width)×\($0.height)" } ?? ""
+    let (length, bytes) = (duration(ms: durationMs), encoder_worker.size(bytes))
     return switch form {
-    case .mp4: "\(file): \(durationMs) ms, \(count(segments, "segment")), \(bytes) bytes"
-    case .animation: "\(file): \(durationMs) ms, \(count(pictures ?? 0, "picture")) of \(size), \(bytes) bytes"
-    case .poster: "\(file): \(size) pixels, \(bytes) bytes"
+    case .mp4: "\(path): \(length), \(count(segments, "segment")), \(bytes)"
+    case .animation: "\(path): \(length), \(count(pictures ?? 0, "picture")) of \(side), \(bytes)"
+    case .poster: "\(path): \(side) pixels, \(bytes)"
     }
   }
 }

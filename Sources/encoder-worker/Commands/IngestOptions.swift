@@ -13,6 +13,9 @@ import WorkQueues
 
 /// The listener of `run` that takes batches and pictures over HTTP.
 struct IngestOptions: ParsableArguments {
+  static let stateHelp =
+    "Durable local directory of a worker with --store, for pictures that come one by one."
+
   @Option(
     help: .setting(
       "Take batches and pictures over HTTP on this address; a port alone means localhost. See docs/ingest.md.",
@@ -42,7 +45,7 @@ struct IngestOptions: ParsableArguments {
 
   @Option(
     help: .setting(
-      "With --queue and --store: durable local directory for pictures that come one by one.", valueName: "dir"),
+      Self.stateHelp, valueName: "dir"),
     completion: .directory)
   var ingestState: String?
 

@@ -32,7 +32,7 @@ struct CaptureArguments: ParsableArguments {
 
   @Option(
     help: .setting(
-      "mtime, exif, or a file that lists times: where the capture times come from. Not a file with run and collect.",
+      "Source of capture times: mtime, exif, or a file that lists them. See docs/input-formats.md.",
       valueName: "source"))
   var times: String?
 
@@ -90,6 +90,8 @@ struct CaptureArguments: ParsableArguments {
 
 /// The option for sessions in the names of batches.
 struct SessionNameOption: ParsableArguments {
+  static let idHelp = "ID of the session, if the input names none."
+
   @Option(
     parsing: .unconditional,
     help: .setting(
@@ -111,32 +113,24 @@ struct SessionNameOption: ParsableArguments {
 
 /// Options of the batches or frames that a command is given.
 struct InputArguments: ParsableArguments {
-  @Option(
-    help: ArgumentHelp(
-      "Session of batches that name none. (default: the batch's name up to @; enqueue makes a new one)",
-      valueName: "id"))
-  var session: String?
-
   @Flag(help: "End the session with this batch.")
   var final = false
 
-  @Option(
-    help: ArgumentHelp(
-      "Capture of the lowest-numbered frame, in unix ms or ISO 8601; with --fps or --interval.", valueName: "time"))
+  static let startHelp = "Capture of the first picture, in unix ms or ISO 8601."
+  static let rateHelp = "Frames per second of numbered pictures."
+
+  @Option(help: ArgumentHelp(Self.startHelp, valueName: "time"))
   var start: String?
 
-  @Option(help: ArgumentHelp("Frames per second of numbered frames.", valueName: "rate"))
+  @Option(help: ArgumentHelp(Self.rateHelp, valueName: "rate"))
   var fps: String?
 
   @OptionGroup var capture: CaptureArguments
 
-  func validate() throws {
-    try requireSessionID(session)
-    _ = try options()
-  }
+  func validate() throws { _ = try options(session: nil) }
 
   /// - Throws: wrong usage.
-  func options() throws -> InputOptions {
+  func options(session: String?) throws -> InputOptions {
     var options = try capture.options(session: session, start: start, fps: fps)
     options.isFinal = final
     return options

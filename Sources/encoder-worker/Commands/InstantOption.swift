@@ -35,7 +35,7 @@ func writePicture(
     let shown = frame.shown
     results.print(
       json: JSONValue.object(frame.members.merging(facts) { $1 }).line,
-      text: "\(written.file): captured \(shown.frame.timeMs.dateText), on screen until "
+      text: "\(file): captured \(shown.frame.timeMs.dateText), on screen until "
         + "\(shown.shownMs.upperBound.dateText), \(shown.segment.width)×\(shown.segment.height) pixels, "
         + "from \(shown.segment.file)")
   } catch let nothing as NothingOnScreen {

@@ -3,7 +3,9 @@ import FrameBatches
 
 /// The option that publishes what is left of a batch.
 struct LossOption: ParsableArguments {
-  @Flag(help: "Take a batch as it is, though most of its pictures cannot be shown.")
+  static let help: ArgumentHelp = "Take a batch as it is, though most of its pictures, or a session, cannot be shown."
+
+  @Flag(help: Self.help)
   var accept = false
 
   /// Returns an error with the option in its advice, if the option helps.

@@ -5,7 +5,7 @@ import FileSystem
 struct PurgeOptions: ParsableArguments {
   @OptionGroup var selection: NamedItems
 
-  @Flag(help: "Print what would be removed, and remove nothing.")
+  @Flag(help: "Show what would be done, and do nothing.")
   var dryRun = false
 
   /// Removes each item, and prints its name.

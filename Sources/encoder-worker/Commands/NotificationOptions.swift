@@ -6,12 +6,12 @@ import SegmentEncoder
 
 /// The receiver of the events of `run`.
 struct NotificationOptions: ParsableArguments {
-  @Flag(help: "Print one line of JSON for each batch: published, duplicate, refused or quarantined.")
+  @Flag(help: "Print results as JSON, one object a line.")
   var json = false
 
   @Option(
     help: .setting(
-      "Send the same JSON as an HTTP POST to this address, at least once, before the batch is retired.",
+      "Send events to this address as HTTP POSTs, each at least once.",
       valueName: "url", example: "http://localhost", secret: .receiver))
   var notify: HTTPAddress?
 

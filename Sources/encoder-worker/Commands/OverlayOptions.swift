@@ -20,7 +20,7 @@ struct OverlayOptions: ParsableArguments {
       "Zone of the overlay's clock: UTC, +01:00, or a name like Europe/Berlin.",
       default: "as the batches state, else UTC",
       valueName: "zone", example: "UTC"))
-  var timeZone: String?
+  var overlayTimeZone: String?
 
   func validate() throws { _ = try chosen() }
 
@@ -29,9 +29,9 @@ struct OverlayOptions: ParsableArguments {
   func chosen() throws -> Overlay? {
     var zone = InputOptions()
     do {
-      try zone.setTimes(nameTime: nil, times: nil, start: nil, fps: nil, timeZone: timeZone)
+      try zone.setTimes(nameTime: nil, times: nil, start: nil, fps: nil, timeZone: overlayTimeZone)
     } catch {
-      throw ValidationError("--time-zone: \(error.cause)")
+      throw ValidationError("--overlay-time-zone: \(error.cause)")
     }
     return Overlay(overlay.flatMap { $0 }, timeZone: zone.timeZone)
   }

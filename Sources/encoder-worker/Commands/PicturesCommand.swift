@@ -16,7 +16,7 @@ enum PictureFormat: String, ExpressibleByArgument, CaseIterable {
 struct PicturesCommand: ReportingCommand {
   static let configuration = CommandConfiguration(
     commandName: "pictures",
-    abstract: "Write pictures of a session: those that changed, one, or a contact sheet.",
+    abstract: "Write pictures of a session, one of them, or a sheet.",
     discussion: """
       Each picture is named by its capture, 2026-01-08T08-05-12.340Z.jpg (UTC). A line of pictures.jsonl tells its instant and hold, how much of it changed and where, and the events and notes of its time.
 
@@ -26,6 +26,10 @@ struct PicturesCommand: ReportingCommand {
       --at T: one image, of the size of the capture. One segment is read, and decoded up to the picture. In a gap, and outside of the session, the bounds are reported, and the exit status is 65. A picture is on screen from its capture until just before the next one.
       --sheet: one image of the session. Each picture has its capture time (UTC) and the time since the session's start. A gap is a hatched tile. A damaged or missing segment has a tile that says so, and the exit status is 65.
       """)
+
+  static let page = HelpPage(
+    example: "pictures sessions/9f0c --to pictures", required: [["to"]],
+    common: ["at", "sheet", "changed-only", "from", "to-time", "max", "max-side", "image-format", "json"])
 
   @OptionGroup var source: SessionSource
 
@@ -54,11 +58,11 @@ struct PicturesCommand: ReportingCommand {
   @Option(help: ArgumentHelp("Maximum number of tokens, one for 750 pixels: the same choice.", valueName: "n"))
   var maxTokens: Int?
 
-  @Option(help: ArgumentHelp("Maximum of the longer side in pixels. (default: the pictures' size)", valueName: "n"))
+  @Option(help: ArgumentHelp(FilmSizeOptions.sideHelp + " (default: the pictures' size)", valueName: "n"))
   var maxSide: Int?
 
   @Option(help: "Format of the pictures: jpg or png. (default: jpg)")
-  var format: PictureFormat?
+  var imageFormat: PictureFormat?
 
   @OptionGroup var part: PartOptions
   @OptionGroup var results: ResultOptions
@@ -72,8 +76,9 @@ struct PicturesCommand: ReportingCommand {
     try require("--max", max, in: 1...1_000_000)
     try require("--max-tokens", maxTokens, in: 1...1_000_000_000)
     try require("--max-side", maxSide, in: PictureChoice.sides, "pixels")
-    if single.at != nil || sheet.sheet { return try validateImage() }
-    if to.isEmpty { throw ValidationError("--to is empty") }
+    let isImage = single.at != nil || sheet.sheet
+    try requireName("--to", to, such: isImage ? "picture.png" : "pictures")
+    if isImage { return try validateImage() }
     let others = [".mp4", ".gif", ".webp", ".png", ".jpg", ".jpeg", ".tar", ".gz", ".zst", ".json", ".html"]
     if let suffix = others.first(where: to.lowercased().hasSuffix) {
       let image = ImageFormat(ofName: to) == nil ? "" : "; for one image, add --at T or --sheet"
@@ -87,7 +92,7 @@ struct PicturesCommand: ReportingCommand {
     let mode = sheet.sheet ? "--sheet" : "--at"
     let others = [
       "--changed-only": changedOnly, "--min-change": minChange != nil, "--max": max != nil,
-      "--max-tokens": maxTokens != nil, "--max-side": maxSide != nil, "--format": format != nil,
+      "--max-tokens": maxTokens != nil, "--max-side": maxSide != nil, "--image-format": imageFormat != nil,
       "--from": part.from != nil, "--to-time": part.toTime != nil, "--duration": part.duration != nil,
     ]
     if let other = others.filter(\.value).keys.min() { throw ValidationError("\(other) does not work with \(mode)") }
@@ -116,15 +121,15 @@ struct PicturesCommand: ReportingCommand {
     let clip = Clip(from: from, to: to)
     let written = try withProgress(in: "pictures") {
       try SessionPictures.write(
-        of: path, showing: clip, choice, to: self.to, as: format == .png ? .png : .jpeg, decoders: decoders,
+        of: path, showing: clip, choice, to: self.to, as: imageFormat == .png ? .png : .jpeg, decoders: decoders,
         progress: $0)
     }
     for warning in written.warnings { say("\(source.session): \(warning.file): \(warning.what)") }
-    results.print(json: written.json, text: Self.text(written))
+    results.print(json: written.json, text: Self.text(written, at: self.to))
   }
 
-  private static func text(_ written: WrittenPictures) -> String {
-    "\(written.file): \(written.pictures) of \(count(written.captures, "picture")), \(count(written.tokens, "token")), "
-      + "\(written.bytes) bytes"
+  private static func text(_ written: WrittenPictures, at path: String) -> String {
+    "\(path): \(written.pictures) of \(count(written.captures, "picture")), \(count(written.tokens, "token")), "
+      + size(written.bytes)
   }
 }

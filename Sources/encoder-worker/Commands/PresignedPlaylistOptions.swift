@@ -16,13 +16,13 @@ struct PresignedPlaylistOptions: ParsableArguments {
 
   @Option(
     help: .setting(
-      "With --presign: the object store.", valueName: "s3://bucket/prefix", example: "s3://bucket", place: .store),
+      RemoteOptions.storeHelp, valueName: "url", example: "s3://bucket", place: .store),
     transform: S3Location.init(_:))
   var store: S3Location?
 
   @OptionGroup var access: StoreAccess
 
-  @Option(help: .setting("With --presign: lifetime of the URLs in seconds, at most a week.", valueName: "s"))
+  @Option(help: .setting("With --presign: lifetime of the URLs in seconds, at most a week.", valueName: "seconds"))
   var expires = 3_600
 
   @Flag(help: .setting("With --presign: print unsigned URLs, for public buckets."))
@@ -32,7 +32,7 @@ struct PresignedPlaylistOptions: ParsableArguments {
     guard presign else {
       return try CallOptions.refuse("--store", "--unsigned", "--expires", "--plain", without: "--presign")
     }
-    if store == nil { throw MissingOption.error("--store <s3://bucket/prefix>", "The object store.") }
+    if store == nil { throw MissingOption.error("--store <url>", "The object store.") }
     guard (1...S3Client.maximumExpiryS).contains(expires) else {
       throw ValidationError("--expires is 1 to \(S3Client.maximumExpiryS) seconds")
     }

@@ -8,10 +8,14 @@ import WorkQueues
 struct PruneCommand: ReportingCommand {
   static let configuration = CommandConfiguration(
     commandName: "prune",
-    abstract: "Remove leftovers of dead workers, and what is too old or too large.",
+    abstract: "Remove leftovers of dead workers, and what is too old.",
     discussion: """
-      Removes directories of dead workers, drafts, videos without a manifest and reasons without a batch. With --done, --quarantine or --sessions, it also removes batches and sessions that are older than an age: 30m, 12h, 7d, 4w. With --segments or --max-bytes, it removes the first segments of sessions that go on. A session without a publication for that age goes as a whole; with --max-bytes, after a day. A session that has not ended is ended first, and goes with the next run, after a worker has announced that. It never removes batches that wait or are claimed. It may run beside workers, and first watches workers of other hosts for a lease.
+      Removes directories of dead workers, drafts, videos without a manifest and reasons without a batch. With --done, --quarantine or --sessions, it also removes batches and sessions that are older than an age: 30m, 12h, 7d, 4w. With --retain or --max-bytes, it removes the first segments of sessions that go on. A session without a publication for that age goes as a whole; with --max-bytes, after a day. A session that has not ended is ended first, and goes with the next run, after a worker has announced that. It never removes batches that wait or are claimed. It may run beside workers, and first watches workers of other hosts for a lease.
       """)
+
+  static let page = HelpPage(
+    example: "prune --spool spool --done 7d --dry-run", required: [["spool"]],
+    common: ["done", "quarantine", "sessions", "retain", "max-bytes", "dry-run", "json"])
 
   @OptionGroup var directories: SpoolOptions
 
@@ -33,21 +37,21 @@ struct PruneCommand: ReportingCommand {
   @Option(
     help: .call("Remove segments that were published longer ago than this.", valueName: "age", example: "7d"),
     transform: Age.init)
-  var segments: Age?
+  var retain: Age?
 
   @OptionGroup var videos: VideoBytesOption
 
   @Flag(help: "Refuse later batches of the sessions that --sessions removes, as delete does.")
   var tombstones = false
 
-  @Flag(help: "Print what would be removed, and remove nothing.")
+  @Flag(help: "Show what would be done, and do nothing.")
   var dryRun = false
 
   @OptionGroup var results: ResultOptions
 
   @Option(
     help: .setting(
-      "Watch workers of other hosts for this many seconds before they count as dead.", valueName: "seconds"))
+      "Seconds without a heartbeat after which a worker of another host counts as dead.", valueName: "seconds"))
   var lease = Lease.defaultValue
 
   @OptionGroup var settings: SettingsOption
@@ -67,7 +71,7 @@ struct PruneCommand: ReportingCommand {
     }
     let (pruned, skipped, ending, failures) = pruning.run(with: monitor)
     for item in pruned {
-      results.print(json: item.json, text: "\(item.path): \(item.what), \(count(item.bytes, "byte"))".oneLine)
+      results.print(json: item.json, text: "\(item.path): \(item.what), \(size(item.bytes))".oneLine)
     }
     for path in skipped { say("\(path): left, another process holds its lock") }
     for path in ending {
@@ -76,7 +80,7 @@ struct PruneCommand: ReportingCommand {
     for failure in failures { say("encoder-worker: \(failure)", .error) }
     let bytes = pruned.reduce(0) { $0 + $1.bytes }
     let verb = dryRun ? "would be removed" : "removed"
-    say(pruned.isEmpty ? "nothing to remove" : "\(pruned.count) \(verb), \(count(bytes, "byte")) (\(size(bytes)))")
+    say(pruned.isEmpty ? "nothing to remove" : "\(pruned.count) \(verb), \(size(bytes))")
     if let failure = failures.first { throw ExitStatus.of(failure) }
   }
 
@@ -92,7 +96,7 @@ struct PruneCommand: ReportingCommand {
     retention.keptMs = done?.ms
     retention.quarantinedMs = quarantine?.ms
     retention.sessionsMs = sessions?.ms
-    retention.segments = RetentionLimits(ageMs: segments?.ms, maximumBytes: videos.maxBytes)
+    retention.segments = RetentionLimits(ageMs: retain?.ms, maximumBytes: videos.maxBytes)
     return Pruning(
       spool: spool, output: directories.output, retention: retention,
       tombstoneReason: tombstones ? "older than the maximum age of prune" : nil, isDryRun: dryRun)

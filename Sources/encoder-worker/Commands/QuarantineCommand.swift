@@ -7,24 +7,26 @@ import Remote
 import SegmentEncoder
 import WorkQueues
 
-struct QuarantineCommand: ParsableCommand {
+struct QuarantineCommand: DescribedCommand {
   static let configuration = CommandConfiguration(
     commandName: "quarantine",
-    abstract: "List, show, retry or remove batches that cannot be encoded, or refused events.",
+    abstract: "List, show, retry or remove failed batches and events.",
     subcommands: [List.self, Show.self, Retry.self, Purge.self],
     defaultSubcommand: List.self)
+
+  static let page = HelpPage(example: "quarantine --spool spool")
 
   /// The place of batches in quarantine, or of events that their receiver has refused.
   struct PlaceOptions: ParsableArguments {
     @Flag(help: "Events that their receiver has refused, instead of batches.")
     var events = false
 
-    @Option(help: .setting("The spool.", valueName: "dir", place: .spool), completion: .directory)
+    @Option(help: .setting(SpoolOptions.spoolHelp, valueName: "dir", place: .spool), completion: .directory)
     var spool: String?
 
     @Option(
       help: .setting(
-        "With --events: the object store, instead of a spool: s3://BUCKET[/PREFIX].", valueName: "url",
+        RemoteOptions.storeHelp, valueName: "url",
         example: "s3://bucket", place: .store),
       transform: S3Location.init(_:))
     var store: S3Location?
@@ -51,6 +53,9 @@ extension QuarantineCommand {
     static let configuration = CommandConfiguration(
       commandName: "list", abstract: "List quarantined batches, or refused events, with date and reason.")
 
+    static let page = HelpPage(
+      example: "quarantine list --spool spool", required: [["spool"], ["events", "store"]], common: ["json"])
+
     @OptionGroup var place: PlaceOptions
     @OptionGroup var results: ResultOptions
 
@@ -71,6 +76,9 @@ extension QuarantineCommand {
     static let configuration = CommandConfiguration(
       commandName: "show",
       abstract: "Show quarantined batches in full, or refused events as they were sent, one object a line.")
+
+    static let page = HelpPage(
+      example: "quarantine show --spool spool bad.tar", required: [["spool"], ["events", "store"]])
 
     @OptionGroup var place: PlaceOptions
 
@@ -97,6 +105,10 @@ extension QuarantineCommand {
   struct Purge: ReportingCommand {
     static let configuration = CommandConfiguration(
       commandName: "purge", abstract: "Remove batches for good, with their reasons, or refused events.")
+
+    static let page = HelpPage(
+      example: "quarantine purge --spool spool bad.tar", required: [["spool"], ["events", "store"]],
+      common: ["all", "dry-run"])
 
     @OptionGroup var place: PlaceOptions
     @OptionGroup var options: PurgeOptions

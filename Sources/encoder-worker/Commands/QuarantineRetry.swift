@@ -11,34 +11,39 @@ extension QuarantineCommand {
       commandName: "retry",
       abstract: "Put batches back into the queue, or send refused events again, each with its key.")
 
+    static let page = HelpPage(
+      example: "quarantine retry --spool spool --all",
+      required: [["spool"], ["queue", "store"], ["events", "store"]],
+      common: ["all", "accept", "notify"])
+
     @Flag(help: "Events that their receiver has refused, instead of batches.")
     var events = false
 
-    @Option(help: .setting("The spool.", valueName: "dir", place: .spool), completion: .directory)
+    @Option(help: .setting(SpoolOptions.spoolHelp, valueName: "dir", place: .spool), completion: .directory)
     var spool: String?
 
     @OptionGroup var settings: SettingsOption
 
-    @Option(help: .call("The workers' queue, for batches in the quarantine of a store.", valueName: "url"))
+    @Option(help: .call(RemoteOptions.queueHelp, valueName: "url"))
     var queue: String?
 
     @Option(
       help: .setting(
-        "The workers' store, with --queue; with --events: the object store, instead of a spool.", valueName: "url",
+        RemoteOptions.storeHelp, valueName: "url",
         example: "s3://bucket", place: .store),
       transform: S3Location.init(_:))
     var store: S3Location?
 
     @OptionGroup var access: StoreAccess
 
-    @Flag(help: "Publish the batches as they are, though most of their pictures, or a session, cannot be shown.")
+    @Flag(help: LossOption.help)
     var accept = false
 
     @OptionGroup var selection: NamedItems
 
     @Option(
       help: .setting(
-        "With --events: the address of the receiver.", valueName: "url", example: "http://localhost",
+        "Send events to this address as HTTP POSTs, each at least once.", valueName: "url", example: "http://localhost",
         secret: .receiver, isNeeded: true))
     var notify: HTTPAddress?
 

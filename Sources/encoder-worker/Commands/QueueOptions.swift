@@ -3,7 +3,7 @@ import ArgumentParser
 /// The queue of batches: a spool, or a queue and a store.
 struct QueueOptions: ParsableArguments {
   @Option(
-    help: .setting("The spool directory; created if it is missing.", valueName: "dir", place: .spool),
+    help: .setting(SpoolOptions.spoolHelp, valueName: "dir", place: .spool),
     completion: .directory)
   var spool: String?
 

@@ -6,10 +6,14 @@ import WorkQueues
 struct ReconcileCommand: ReportingCommand {
   static let configuration = CommandConfiguration(
     commandName: "reconcile",
-    abstract: "Queue again the batches in a store that no queue entry names.",
+    abstract: "Queue again the batches of a store that no queue names.",
     discussion: """
       Every batch in the store's incoming/ waits for a worker. This command queues those that have no entry: after the queue has lost its data, or when producers write objects only. It is safe at any time. SQS does not tell which names it has: then the command queues all of them, but only while the queue is empty.
       """)
+
+  static let page = HelpPage(
+    example: "reconcile --queue redis://localhost --store s3://bucket", required: [["queue", "store"]],
+    common: ["json"])
 
   @OptionGroup var remote: RemoteOptions
   @OptionGroup var results: ResultOptions

@@ -42,7 +42,7 @@ extension FilmCommand {
     defer { output.remove() }
     let work = try Reencoding(
       recording, options, staging: { output }, cancellation: Cancellation { signals.wait(ms: 0) })
-    _ = try ReencodeCommand.run(work, threads: encoding.jobs ?? 1, signals)
+    _ = try ReencodeCommand.run(work, threads: jobs ?? 1, signals)
     let zeroMs = work.isWithoutClock ? options.assumedStartMs : nil
     let result = try withProgress(in: form.unit, signals) { advance in
       try Stitching.film(
@@ -51,7 +51,7 @@ extension FilmCommand {
     }
     try map.write(result)
     for warning in result.warnings { say("\(warning.file): \(warning.what)") }
-    results.print(json: result.json, text: result.text(of: form))
+    results.print(json: result.json, text: result.text(of: form, at: to))
   }
 
   private func options(of recording: String) throws -> Reencoding.Options {

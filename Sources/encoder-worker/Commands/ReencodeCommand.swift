@@ -2,6 +2,7 @@ import ArgumentParser
 import Encoding
 import FileSystem
 import Reencoding
+import FrameBatches
 import SegmentEncoder
 import Sessions
 import Synchronization
@@ -17,10 +18,14 @@ enum ReencodingQuality: String, CaseIterable, ExpressibleByArgument {
 struct ReencodeCommand: ReportingCommand {
   static let configuration = CommandConfiguration(
     commandName: "reencode",
-    abstract: "Encode a session again, smaller, with the same times; or import an MP4.",
+    abstract: "Encode a session or an MP4 again, with the same times.",
     discussion: """
       Times, holds, gaps and the timing track stay exactly as they are. SOURCE is a session, or an MP4 with H.264, HEVC or AV1: the times of its pictures become captures. A second run continues a stopped one, and the result is the same bytes.
       """)
+
+  static let page = HelpPage(
+    example: "reencode sessions/9f0c --output smaller --quality small", required: [["output"]],
+    common: ["quality", "max-side", "overlay", "overlay-time-zone", "jobs", "json"])
 
   @Argument(
     help: ArgumentHelp("A published session, OUTPUT/SESSION, or an MP4.", valueName: "source"), completion: .file())
@@ -37,30 +42,33 @@ struct ReencodeCommand: ReportingCommand {
       default: "that of the session, with --overlay or --max-side"))
   var quality: ReencodingQuality?
 
-  @Option(help: .setting("Maximum of the longer side in pixels, 16 to 8192.", valueName: "n"))
+  @Option(help: .setting(FilmSizeOptions.sideHelp, valueName: "n"))
   var maxSide: Int?
 
-  @Option(help: ArgumentHelp("Session of an imported MP4. (default: the file's name)", valueName: "id"))
+  @Option(help: ArgumentHelp(SessionNameOption.idHelp + " (default: the MP4's name)", valueName: "id"))
   var session: String?
 
   @Option(
     help: ArgumentHelp(
-      "Capture time of an MP4's first picture, in unix milliseconds. (default: from its timing track, the number at the end of its name, or its creation time)",
-      valueName: "ms"))
-  var start: Int64?
+      InputArguments.startHelp
+        + " (default: from the MP4's timing track, name or creation time)",
+      valueName: "time"))
+  var start: String?
 
   @Option(
     name: .shortAndLong,
-    help: .setting("Number of segments in parallel.", default: "the number of cores", valueName: "n"))
+    help: .setting(SegmentOptions.jobsHelp, default: "the number of cores", valueName: "n"))
   var jobs: Int?
 
-  @OptionGroup(title: "Overlay") var texts: OverlayOptions
+  @OptionGroup var texts: OverlayOptions
   @OptionGroup var results: ResultOptions
   @OptionGroup var sandbox: SandboxOptions
   @OptionGroup var settings: SettingsOption
 
   func validate() throws {
+    try requireName("--output", output, such: "sessions")
     try requireSessionID(session)
+    _ = try startMs()
     try require("--max-side", maxSide, in: 16...8_192)
     try require("--jobs", jobs, in: Jobs.range)
   }
@@ -97,8 +105,9 @@ struct ReencodeCommand: ReportingCommand {
     let result = try Self.run(work, threads: Jobs.threads(jobs), signals)
     results.print(
       json: result.json,
-      text: "\(result.session): \(count(result.segments, "segment")), \(result.encoded) made now, "
-        + "\(result.durationMs) ms, \(result.bytes) bytes, in \(output)/\(result.session)")
+      text: "\(result.session): \(result.encoded) of \(count(result.segments, "segment")) made now\n"
+        + "\(result.session): \(count(result.segments, "segment")), \(duration(ms: result.durationMs)), "
+        + "\(size(result.bytes)), in \(output)/\(result.session)")
   }
 
   /// Encodes a source, and shows the progress.
@@ -125,6 +134,16 @@ struct ReencodeCommand: ReportingCommand {
     return result
   }
 
+  /// - Throws: wrong usage.
+  private func startMs() throws -> Int64? {
+    guard let start else { return nil }
+    do {
+      return try InputOptions.instant(start)
+    } catch {
+      throw ValidationError("--start: \(error.cause)")
+    }
+  }
+
   private func options() throws -> Reencoding.Options {
     var options = Reencoding.Options()
     options.quality = quality?.segments
@@ -132,7 +151,7 @@ struct ReencodeCommand: ReportingCommand {
     options.maxSide = maxSide
     options.overlay = try texts.chosen()
     options.session = session.flatMap { SessionID($0) }
-    options.startMs = start
+    options.startMs = try startMs()
     options.decoders = try sandbox.videoDecoders()
     options.limits.decodeSeconds = sandbox.maxDecode
     return options

@@ -7,15 +7,19 @@ import WorkQueues
 
 /// A queue and a store, used instead of a spool.
 struct RemoteOptions: ParsableArguments {
+  static let queueHelp =
+    "Queue of batch names: redis://HOST, unix:///SOCKET, sqs://QUEUE or https://…. See docs/queue-and-store.md."
+  static let storeHelp = "Object store of batches and sessions: s3://BUCKET[/PREFIX]."
+
   @Option(
     help: .setting(
-      "Redis stream or SQS queue with the batch names: redis://[[USER]:PASSWORD@]HOST[:PORT][/DB][?stream=NAME], unix:///SOCKET[?stream=NAME], sqs://[ACCOUNT/]QUEUE, or the https:// URL of an SQS queue.",
+      Self.queueHelp,
       valueName: "url", example: "redis://localhost", place: .store, secret: .queue))
   var queue: QueueAddress?
 
   @Option(
     help: .setting(
-      "Object store of batches and sessions: s3://BUCKET[/PREFIX]. Its address and credentials are set as for Amazon's tools.",
+      Self.storeHelp,
       valueName: "url", example: "s3://bucket", place: .store),
     transform: S3Location.init(_:))
   var store: S3Location?

@@ -2,7 +2,7 @@ import ArgumentParser
 import FileSystem
 
 /// A command whose failures are reported on standard error and become the exit status.
-protocol ReportingCommand: ParsableCommand {
+protocol ReportingCommand: DescribedCommand {
   /// Does the command's work.
   func execute() throws
 }
@@ -27,6 +27,15 @@ func withProgress<R>(
   return try work { done, total in
     progress.show(done, of: total, units)
     if signals.takePending() { throw Cancelled() }
+  }
+}
+
+/// - Parameter example: a name, for the message.
+/// - Throws: wrong usage if the value of an option is empty, or means standard output.
+func requireName(_ option: String, _ path: String, such example: String) throws {
+  if path.isEmpty { throw ValidationError("\(option) is empty") }
+  guard path != "-" else {
+    throw ValidationError("\(option) -: the result is not written to standard output; name it, such as \(example)")
   }
 }
 

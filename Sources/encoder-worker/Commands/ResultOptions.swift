@@ -1,4 +1,5 @@
 import ArgumentParser
+import FileSystem
 
 /// The form of results on standard output.
 struct ResultOptions: ParsableArguments {
@@ -8,6 +9,15 @@ struct ResultOptions: ParsableArguments {
   /// Prints a result as JSON or as text.
   func print(json object: @autoclosure () -> String, text: @autoclosure () -> String) {
     answer(json ? object() : text())
+  }
+
+  /// Tells people what was done: on standard output, or beside JSON on standard error.
+  ///
+  /// - Parameter json: the line of JSON that goes with it.
+  func tell(_ text: String, json object: @autoclosure () -> String? = nil) {
+    guard json else { return answer(text.oneLine) }
+    if let object = object() { answer(object) }
+    say(text)
   }
 
   /// Prints results as JSON, or as a table with a row for each.

@@ -15,16 +15,23 @@ import WorkQueues
 struct RunCommand: ReportingCommand {
   static let configuration = CommandConfiguration(
     commandName: "run",
-    abstract: "Encode the batches of a spool, or of a queue and a store, until stopped.",
+    abstract: "Encode the batches of a spool, or of a queue and a store.",
     usage: """
-      encoder-worker [run] --spool <dir> [--drain] [<options>]
-      encoder-worker [run] --queue redis://<host> --store s3://<bucket> [--drain] [<options>]
+      encoder-worker [run] --spool <dir> [<options>]
+      encoder-worker [run] --queue <url> --store <url> [<options>]
       """,
     discussion: """
-      Producers rename batches into DIR/incoming. The worker encodes each batch into OUTPUT/SESSION and removes it. It moves a batch that cannot be encoded to DIR/quarantine, with the reason beside it. SIGTERM or SIGINT: the worker finishes its batches, or puts them back within 5 seconds. Several workers may share a spool.
+      Runs until it is stopped. Makes a missing spool. Producers rename batches into DIR/incoming. The worker encodes each batch into OUTPUT/SESSION and removes it. It moves a batch that cannot be encoded to DIR/quarantine, with the reason beside it. SIGTERM or SIGINT: the worker finishes its batches, or puts them back within 5 seconds. Several workers may share a spool.
 
       With --queue and --store, batch names come from a Redis stream or an SQS queue, and batches and sessions lie in an object store, in incoming/ and output/. If the queue loses names, run reconcile.
       """)
+
+  static let page = HelpPage(
+    example: "run --spool spool", required: [["spool"], ["queue", "store"]],
+    common: [
+      "output", "drain", "jobs", "quality", "end-after", "retain", "json", "notify", "ingest", "hls", "listen",
+      "verbose",
+    ])
 
   @OptionGroup var source: QueueOptions
 
@@ -65,7 +72,7 @@ struct RunCommand: ReportingCommand {
 
   @Option(
     help: .setting(
-      "Take over claims whose worker sent no heartbeat for this many seconds. On the same host, claims of dead workers are taken over at once.",
+      "Seconds without a heartbeat after which a worker of another host counts as dead.",
       valueName: "seconds"))
   var lease = Lease.defaultValue
 
@@ -80,13 +87,14 @@ struct RunCommand: ReportingCommand {
   )
   var host: [String] = []
 
-  @OptionGroup(title: "Ingest") var ingest: IngestOptions
+  @OptionGroup var ingest: IngestOptions
   @OptionGroup var retention: RetentionOptions
-  @OptionGroup(title: "Events") var notifications: NotificationOptions
+  @OptionGroup var notifications: NotificationOptions
   @OptionGroup var capture: CaptureArguments
   @OptionGroup var log: LogOptions
   @OptionGroup var settings: SettingsOption
-  @OptionGroup(title: "Encoding") var encoding: EncodingOptions
+  @OptionGroup var encoding: EncodingOptions
+  @OptionGroup var segments: SegmentOptions
 
   // The default command gets every word that is no command.
   @Argument(help: .hidden)
@@ -145,7 +153,8 @@ struct RunCommand: ReportingCommand {
   func execute() throws {
     let logger = log.logger()
     let notifier = try notifications.notifier()
-    let options = try encoding.encoder(capture.options(readsLists: false), readsVideos: text.text)
+    let options = try encoding.encoder(
+      capture.options(readsLists: false), segment: segments.segment, readsVideos: text.text)
     clinux_release_code()
     // Before any thread is started, and before the worker makes files: a failure leaves nothing to clean up.
     let ingestListener = try ingest.listener()
@@ -180,7 +189,7 @@ struct RunCommand: ReportingCommand {
       id, queue: queue, store: store, options: options, rules,
       texts: text.passes(engine, store, options, shutdown, logger), reports: reports)
     let loop = WorkerLoop(
-      worker, threads: encoding.threads, drains: drain, shutdown: shutdown,
+      worker, threads: segments.threads, drains: drain, shutdown: shutdown,
       retention: passes(in: store, shutdown, worker.logger))
     let server = try socket.map { try serve(worker, loop, shutdown, on: $0) }
     defer { withExtendedLifetime(server) {} }
@@ -194,6 +203,10 @@ struct RunCommand: ReportingCommand {
       }, trouble: { loop.trouble })
     if let spool = source.spool, !drain {
       say("watching \(spool)/incoming; sessions go to \(store.staging.output)")
+    } else if let queue = source.remote.queue, let location = source.remote.store, !drain {
+      say(
+        "watching \(queue); batches are in \(location.name(of: "incoming")), sessions go to \(location.name(of: "output"))"
+      )
     }
     let end = try drive(loop) { restart.execute(because: $0, of: worker) }
     ingesting?.stop()

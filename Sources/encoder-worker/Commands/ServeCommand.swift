@@ -15,6 +15,8 @@ struct ServeCommand: ReportingCommand {
       Serves a list of sessions and a player for each, directly from the segments. It writes nothing to the output and sends no request to other hosts. There is no login: everybody who can reach the address sees all sessions. It listens on localhost only, unless --listen says otherwise; put a proxy with a login before it.
       """)
 
+  static let page = HelpPage(example: "serve sessions", common: ["listen", "host"])
+
   @Argument(help: ArgumentHelp("The directory with the sessions.", valueName: "output"), completion: .directory)
   var output: String
 

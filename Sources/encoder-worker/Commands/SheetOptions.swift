@@ -42,13 +42,13 @@ struct SheetOptions: ParsableArguments {
         of: path, to: file, as: format, every: every, columns: columns, width: width, decoders: decoders, progress: $0)
     }
     for problem in sheet.warnings + sheet.damaged { say("\(source): \(problem.file): \(problem.what)") }
-    results.print(json: sheet.json, text: Self.text(sheet))
+    results.print(json: sheet.json, text: Self.text(sheet, at: file))
     if !sheet.damaged.isEmpty { throw ExitStatus.badBatch }
   }
 
-  private static func text(_ sheet: ContactSheet) -> String {
-    "\(sheet.file): \(sheet.pictures) of \(count(sheet.captures, "capture")), \(count(sheet.gaps, "gap")), "
+  private static func text(_ sheet: ContactSheet, at path: String) -> String {
+    "\(path): \(sheet.pictures) of \(count(sheet.captures, "capture")), \(count(sheet.gaps, "gap")), "
       + (sheet.refused > 0 ? "\(sheet.refused) refused, " : "")
-      + "\(sheet.width)×\(sheet.height) pixels, \(sheet.bytes) bytes"
+      + "\(sheet.width)×\(sheet.height) pixels, \(size(sheet.bytes))"
   }
 }

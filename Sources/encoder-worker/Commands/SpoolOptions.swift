@@ -2,7 +2,9 @@ import ArgumentParser
 
 /// An existing spool, and the output of its workers.
 struct SpoolOptions: ParsableArguments {
-  @Option(help: .setting("The spool.", valueName: "dir", place: .spool), completion: .directory)
+  static let spoolHelp = "The spool directory."
+
+  @Option(help: .setting(Self.spoolHelp, valueName: "dir", place: .spool), completion: .directory)
   var spool: String
 
   @Option(

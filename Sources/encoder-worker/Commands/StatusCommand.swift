@@ -8,10 +8,13 @@ import WorkQueues
 struct StatusCommand: ReportingCommand {
   static let configuration = CommandConfiguration(
     commandName: "status",
-    abstract: "Show waiting, claimed and quarantined batches, the workers and the free space.",
+    abstract: "Show batches, workers and the free space of a spool.",
     discussion: """
       Reads the spool without any locks. The rate is that of the workers' last minute. The bytes a day are those of the sessions' files of the last 24 hours; an output that is younger than an hour says nothing of a day. The exit status is 0 unless the spool cannot be read.
       """)
+
+  static let page = HelpPage(
+    example: "status --spool spool", required: [["spool"]], common: ["output", "watch", "json"])
 
   @OptionGroup var directories: SpoolOptions
 
@@ -52,7 +55,7 @@ struct StatusCommand: ReportingCommand {
         status.quarantined.count > 0 ? "see: quarantine list" : ""
       ),
       ("done", status.kept.count, status.kept.oldestMs, status.kept.count > 0 ? "published, and kept" : ""),
-    ].map { name, count, oldestMs, note in [name, "\(count)", oldestMs.map { age(ms: $0) } ?? "", note] }
+    ].map { name, count, oldestMs, note in [name, "\(count)", oldestMs.map { duration(ms: $0) } ?? "", note] }
     var text = table([["", "batches", "oldest", ""]] + states)
     text +=
       "\n\n\(count(status.perMinute, "batch", "batches")) a minute; \(workers(status)); \(size(status.freeBytes)) free in \(status.output.oneLine)"
@@ -64,11 +67,11 @@ struct StatusCommand: ReportingCommand {
     let rows = status.workers.map { worker in
       let counters = worker.counters
       let held = worker.held.map { held in
-        "\(held.batch) (\(age(ms: held.ageMs))\(held.isRetried ? ", attempt \(held.attempt), failed \(held.failures) ×" : ""))"
+        "\(held.batch) (\(duration(ms: held.ageMs))\(held.isRetried ? ", attempt \(held.attempt), failed \(held.failures) ×" : ""))"
       }
       let shown = held.prefix(3).joined(separator: ", ") + (held.count > 3 ? ", and \(held.count - 3) more" : "")
       return [
-        worker.id, worker.life.rawValue, counters.map { age(ms: Int64($0.runningS) * 1_000) } ?? "",
+        worker.id, worker.life.rawValue, counters.map { duration(ms: Int64($0.runningS) * 1_000) } ?? "",
         counters.map { "\($0.published)" } ?? "", counters.map { "\($0.perMinute)" } ?? "", shown,
       ]
     }
@@ -78,7 +81,7 @@ struct StatusCommand: ReportingCommand {
   /// The time that the waiting batches will take at the present rate.
   private static func timeLeft(_ status: SpoolStatus) -> String {
     guard status.waiting.count > 0, status.perMinute > 0 else { return "" }
-    return "some \(age(ms: Int64(status.waiting.count) * 60_000 / Int64(status.perMinute))) at this rate"
+    return "some \(duration(ms: Int64(status.waiting.count) * 60_000 / Int64(status.perMinute))) at this rate"
   }
 
   /// `2 workers alive, 1 dead`.

@@ -28,8 +28,8 @@ struct StitchCommand: ReportingCommand {
     commandName: "stitch",
     abstract: "Make one film or an HLS stream of a session.",
     usage: """
-      encoder-worker stitch [<options>] <session-dir> --to <path>
-      encoder-worker stitch [<options>] <session> --store s3://<bucket> --format hls --presign
+      encoder-worker stitch <session-dir> --to <path> [<options>]
+      encoder-worker stitch <session> --presign --store <url> [<options>]
       """,
     discussion: """
       SESSION_DIR is a published session, or a directory of finished MP4 segments and their Sentry events, as import reads them.
@@ -42,6 +42,10 @@ struct StitchCommand: ReportingCommand {
 
       --presign prints the playlist of a session in a store instead: for hls, or the list of files for ffmpeg (ffconcat). SESSION_DIR is its ID then. Each file becomes a presigned URL: everybody who has the playlist can watch the session until the URLs expire, and nothing else. URLs expire with the credentials that sign them, if these expire sooner than --expires. The store's address and credentials are set as for Amazon's tools.
       """)
+
+  static let page = HelpPage(
+    example: "stitch sessions/9f0c --to film.mp4", required: [["to"], ["presign", "store"]],
+    common: ["format", "from", "to-time", "speed", "idle", "gaps", "max-side", "json"])
 
   @OptionGroup var source: SessionSource
 
@@ -75,7 +79,7 @@ struct StitchCommand: ReportingCommand {
       throw MissingOption.error("--to <path>", "The film to write or replace; for hls, the directory.")
     }
     if format == .ffconcat { throw ValidationError("--format ffconcat works with --presign") }
-    if to.isEmpty { throw ValidationError("--to is empty") }
+    try requireName("--to", to, such: format == .hls ? "hls" : "film.mp4")
     if format == .mp4, to.hasSuffix(".m3u8") { throw ValidationError("for a playlist: --to DIR --format hls") }
     if format == .mp4 {
       try FilmSizeOptions.requireFilm(to, "stitch")
@@ -141,6 +145,7 @@ struct StitchCommand: ReportingCommand {
     try map.write(result)
     for warning in result.warnings { say("\(source.session): \(warning.file): \(warning.what)") }
     if let idle = result.adviceOnGaps(gaps) { say(idle) }
-    results.print(json: result.json, text: result.text(of: form))
+    let place = format == .hls ? to.asFolder + lastComponent(of: result.file) : to
+    results.print(json: result.json, text: result.text(of: form, at: place))
   }
 }

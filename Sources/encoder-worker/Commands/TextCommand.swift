@@ -7,12 +7,14 @@ import Sessions
 struct TextCommand: ReportingCommand {
   static let configuration = CommandConfiguration(
     commandName: "text",
-    abstract: "Read the words in a session's pictures, so that serve finds them.",
+    abstract: "Read the words in pictures, so that serve finds them.",
     discussion: """
       Reads published pictures with tesseract (Debian: tesseract-ocr), and writes the words, their places and their times beside each segment: segment-<start>.text.json. Segments that have them are left out. Masks are painted in published pictures: nothing under a mask is read.
 
       Words on screen become searchable, also what users type and secrets that are shown. About one typed word in five is missed.
       """)
+
+  static let page = HelpPage(example: "text sessions/9f0c", common: ["again", "text-language", "json"])
 
   @Argument(
     help: ArgumentHelp(
@@ -48,7 +50,7 @@ struct TextCommand: ReportingCommand {
         }
         isBad = isBad || !report.problems.isEmpty
         for problem in report.warnings + report.problems { say("\(path): \(problem.file): \(problem.what)") }
-        results.print(json: report.json, text: Self.text(report))
+        results.print(json: report.json, text: Self.text(report, in: path))
       } catch let bad as BadSession {
         say("encoder-worker: \(bad)", .error)
         isBad = true
@@ -57,8 +59,11 @@ struct TextCommand: ReportingCommand {
     if isBad { throw ExitStatus.badBatch }
   }
 
-  private static func text(_ report: SessionTextReport) -> String {
-    "\(report.session): \(count(report.words, "word")) in \(count(report.pictures, "picture")) of "
-      + "\(report.written) of \(count(report.segments, "segment"))"
+  /// The last line is the same for a run that has nothing left to read.
+  private static func text(_ report: SessionTextReport, in path: String) -> String {
+    let damaged = report.problems.isEmpty ? "" : ", \(report.problems.count) damaged"
+    return "\(report.session): \(count(report.words, "word")) in \(count(report.pictures, "picture")) of "
+      + "\(report.written) of \(count(report.segments, "segment"))\n"
+      + "\(report.session): the words of \(count(report.segments, "segment")) are in \(path.oneLine)\(damaged)"
   }
 }

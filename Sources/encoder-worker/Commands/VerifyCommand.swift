@@ -12,6 +12,8 @@ struct VerifyCommand: ReportingCommand {
       Checks digests, structure, every time to the tick, overlaps, missing parts, orphans, session.json, session.ffconcat and Sentry's events. Decodes every picture. Exit status 65 if anything is wrong.
       """)
 
+  static let page = HelpPage(example: "verify sessions", common: ["repair", "json"])
+
   @Argument(
     help: ArgumentHelp(
       "Sessions (OUTPUT/SESSION), or an OUTPUT with all its sessions.", valueName: "session-dir"),
@@ -68,7 +70,7 @@ struct VerifyCommand: ReportingCommand {
   private static func text(_ report: VerificationReport) -> String {
     let verdict = report.problems.isEmpty ? "ok" : "\(report.problems.count) wrong"
     let head = row(
-      verdict, "\(report.segments)", "\(report.frames)", "\(report.durationMs) ms", report.session)
+      verdict, "\(report.segments)", "\(report.frames)", duration(ms: report.durationMs), report.session)
     return ([head] + report.problems.map { "  \($0.file): \($0.what)" }).map(\.oneLine).joined(separator: "\n")
   }
 

@@ -6,6 +6,11 @@ struct CommandSchema {
   struct Option {
     let name: String
     let short: Character?
+    let valueName: String
+    /// One line for people.
+    let abstract: String
+    /// All valid values; empty if they cannot be listed.
+    let values: [String]
     let isFlag: Bool
     let isRepeating: Bool
     let isRequired: Bool
@@ -20,16 +25,30 @@ struct CommandSchema {
     var isSetting: Bool { facts.isSetting }
   }
 
+  /// A documented argument that is no option.
+  struct Argument {
+    let name: String
+    let abstract: String
+    let isRepeating: Bool
+    let isOptional: Bool
+  }
+
   let name: String
+  let abstract: String
+  let discussion: String
+  /// The forms of a call, one a line; nil if they follow from arguments and options.
+  let usage: String?
+  /// Nil for a group of commands.
+  let page: HelpPage?
   let options: [Option]
-  /// The number of documented arguments that are no options.
-  let arguments: Int
+  let arguments: [Argument]
   let subcommands: [CommandSchema]
   private let defaultSubcommand: String?
 
   /// The whole program.
   static func program() throws -> CommandSchema {
-    let text = OptionFacts.$areShown.withValue(true) {
+    let register = OptionFacts.Register()
+    let text = OptionFacts.$register.withValue(register) {
       do {
         _ = try EncoderWorker.parseAsRoot(["--experimental-dump-help"])
         return ""
@@ -38,19 +57,27 @@ struct CommandSchema {
         return EncoderWorker.message(for: error)
       }
     }
-    return CommandSchema(try JSONParser.parse(Array(text.utf8)).object?["command"] ?? .null, EncoderWorker.self)
+    return CommandSchema(
+      try JSONParser.parse(Array(text.utf8)).object?["command"] ?? .null, EncoderWorker.self, register)
   }
 
-  private init(_ help: JSONValue, _ type: (any ParsableCommand.Type)?) {
+  private init(_ help: JSONValue, _ type: (any ParsableCommand.Type)?, _ register: OptionFacts.Register) {
     // The default of a subcommand's subcommands is not in the dump.
     let types = type?.configuration.subcommands ?? []
     defaultSubcommand = type?.configuration.defaultSubcommand?.configuration.commandName
     name = help.object?["commandName"]?.string ?? ""
-    let arguments = (help.object?["arguments"]?.array ?? []).filter { $0.object?["shouldDisplay"]?.bool == true }
-    options = arguments.compactMap { Option($0) }
-    self.arguments = arguments.count { $0.object?["kind"]?.string == "positional" }
+    abstract = type?.configuration.abstract ?? ""
+    discussion = type?.configuration.discussion ?? ""
+    usage = type?.configuration.usage
+    page = (type as? any DescribedCommand.Type)?.page
+    let arguments = (help.object?["arguments"]?.array ?? []).compactMap(\.object).filter {
+      $0["shouldDisplay"]?.bool == true
+    }
+    options = arguments.compactMap { Option($0, register) }
+    self.arguments = arguments.filter { $0["kind"]?.string == "positional" }.map { Argument($0) }
     subcommands = (help.object?["subcommands"]?.array ?? []).map { help in
-      CommandSchema(help, types.first { $0.configuration.commandName == help.object?["commandName"]?.string })
+      CommandSchema(
+        help, types.first { $0.configuration.commandName == help.object?["commandName"]?.string }, register)
     }
   }
 
@@ -71,19 +98,31 @@ struct CommandSchema {
   }
 }
 
+extension CommandSchema.Argument {
+  fileprivate init(_ members: [String: JSONValue]) {
+    name = members["valueName"]?.string ?? ""
+    abstract = members["abstract"]?.string ?? ""
+    isRepeating = members["isRepeating"]?.bool == true
+    isOptional = members["isOptional"]?.bool == true
+  }
+}
+
 extension CommandSchema.Option {
-  fileprivate init?(_ help: JSONValue) {
-    guard let members = help.object, let kind = members["kind"]?.string, kind != "positional" else { return nil }
+  fileprivate init?(_ members: [String: JSONValue], _ register: OptionFacts.Register) {
+    guard let kind = members["kind"]?.string, kind != "positional" else { return nil }
     let names = (members["names"]?.array ?? []).compactMap(\.object)
     func name(_ kind: String) -> String? { names.first { $0["kind"]?.string == kind }?["name"]?.string }
     guard let long = name("long") else { return nil }
     self.name = long
     short = name("short")?.first
+    valueName = members["valueName"]?.string ?? ""
+    abstract = members["abstract"]?.string ?? ""
+    values = (members["allValues"]?.array ?? []).compactMap(\.string)
     isFlag = kind == "flag"
     isRepeating = members["isRepeating"]?.bool == true
     defaultValue = isFlag ? "false" : members["defaultValue"]?.string
-    facts = OptionFacts(dumped: members["discussion"]?.string)
+    facts = register.facts(members["discussion"]?.string)
     isRequired = members["isOptional"]?.bool == false || facts.isNeeded
-    example = members["allValues"]?.array?.first?.string ?? facts.example
+    example = values.first ?? facts.example
   }
 }

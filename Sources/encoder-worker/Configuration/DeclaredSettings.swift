@@ -24,11 +24,19 @@ struct DeclaredSettings {
 
   /// Returns the settings that a command takes.
   ///
-  /// - Parameter settings: from one source.
-  /// - Throws: a usage error about one that is no setting of any command, or that is given twice.
-  func checked(_ settings: [Setting], for command: CommandSchema) throws -> [Setting] {
+  /// - Parameters:
+  ///   - settings: from one source.
+  ///   - names: the names of the settings from all sources.
+  /// - Throws: a usage error about one that is no setting of any command, that has another name now, or that is given twice.
+  func checked(_ settings: [Setting], for command: CommandSchema, beside names: Set<String>) throws -> [Setting] {
     var seen: Set<String> = []
     return try settings.filter { setting in
+      let isSetting = byName[setting.name]?.isSetting == true
+      if let former = FormerNames.row(ofSetting: setting.name, isSetting: isSetting, for: command.name),
+        let now = former.newOption, byName[now]?.isSetting == true, !isSetting || !names.contains(now)
+      {
+        throw setting.source.error("'\(setting.name)' of \(former.words[0]) is now '\(now)'")
+      }
       guard let option = byName[setting.name], option.isSetting else { throw refusal(of: setting) }
       guard option.isRepeating || seen.insert(setting.name).inserted else {
         throw setting.source.error("a second '\(setting.name)'; remove one")
@@ -45,6 +53,9 @@ struct DeclaredSettings {
     let name = setting.name
     if byName[name] != nil {
       return setting.source.error("'\(name)' is no setting: it concerns one call; give it as --\(name)")
+    }
+    if let now = FormerNames.row(ofSetting: name, isSetting: false, for: "")?.newOption {
+      return setting.source.error("'\(name)' is no setting: it concerns one call; give it as --\(now)")
     }
     let meant = nearest(name, among: options.filter(\.isSetting).map(\.name))
     return setting.source.error(

@@ -37,11 +37,13 @@ struct Invocation {
     let tokens = ArgumentTokens(words.dropFirst(count), of: command)
     let declared = DeclaredSettings(program)
     let variable = variables.last { $0.name == SettingsEnvironment.file }?.value
-    let file = try (named ?? tokens.settings.last { $0.name == "config" }?.value ?? variable).map {
-      try declared.checked(SettingsFile.settings(at: $0), for: command)
-    }
-    let environment = try declared.checked(declared.settings(in: variables), for: command)
-    let given = Self.nearest((file ?? []) + environment + tokens.settings, of: command)
+    let named = named ?? tokens.settings.last { $0.name == "config" }?.value ?? variable
+    let inFile = try named.map { try SettingsFile.settings(at: $0) } ?? []
+    let inEnvironment = declared.settings(in: variables)
+    let names = Set((inFile + inEnvironment + tokens.settings).map(\.name))
+    let file = try declared.checked(inFile, for: command, beside: names)
+    let environment = try declared.checked(inEnvironment, for: command, beside: names)
+    let given = Self.nearest(file + environment + tokens.settings, of: command)
     self.command = command
     self.tokens = tokens
     commandName = Array(words.prefix(count))

@@ -1,13 +1,13 @@
 import ArgumentParser
-import JSON
+import Synchronization
 
 /// Facts of an option that the parser does not know. They are declared with the option, as a part of its help.
 struct OptionFacts: Equatable {
   /// One of two places of batches: a command works with either.
-  enum Place: String { case spool, store }
+  enum Place { case spool, store }
 
   /// A kind of value with a secret in it.
-  enum Secret: String { case queue, receiver }
+  enum Secret { case queue, receiver }
 
   /// Whether the option may be set in a file or in the environment: see `ArgumentHelp.setting`.
   var isSetting = false
@@ -25,44 +25,35 @@ struct OptionFacts: Equatable {
 }
 
 extension OptionFacts {
-  /// Before the facts in the parser's dump.
-  static let mark = "facts: "
+  /// The facts of the options in a dump of the parser. An option has its number there in the place of a discussion.
+  final class Register: Sendable {
+    private let all = Mutex<[OptionFacts]>([])
 
-  /// Whether the dump has facts. Help for people never has them: only `CommandSchema` shows them, to itself.
-  @TaskLocal static var areShown = false
-
-  /// The facts as the parser dumps them, behind ``mark``.
-  fileprivate var dumped: String {
-    var members: [String: JSONValue] = [
-      "setting": .bool(isSetting), "example": .string(example), "replacesArguments": .bool(replacesArguments),
-      "needed": .bool(isNeeded),
-    ]
-    members["default"] = defaultValue.map { .string($0) }
-    members["place"] = place.map { .string($0.rawValue) }
-    members["secret"] = secret.map { .string($0.rawValue) }
-    return Self.mark + JSONValue.object(members).line
-  }
-
-  /// - Parameter dumped: nil for an option without facts.
-  init(dumped: String?) {
-    guard let dumped, dumped.hasPrefix(Self.mark),
-      let members = try? JSONParser.parse(Array(dumped.dropFirst(Self.mark.count).utf8)).object
-    else {
-      self.init()
-      return
+    /// - Returns: the number of the facts.
+    func add(_ facts: OptionFacts) -> Int {
+      all.withLock { all in
+        all.append(facts)
+        return all.count - 1
+      }
     }
-    self.init(
-      isSetting: members["setting"]?.bool == true, defaultValue: members["default"]?.string,
-      example: members["example"]?.string ?? "1", place: members["place"]?.string.flatMap(Place.init),
-      secret: members["secret"]?.string.flatMap(Secret.init),
-      replacesArguments: members["replacesArguments"]?.bool == true, isNeeded: members["needed"]?.bool == true)
+
+    /// - Parameter number: as the parser dumps it; nil for an option without facts.
+    func facts(_ number: String?) -> OptionFacts {
+      all.withLock { all in
+        guard let index = number.flatMap({ Int($0) }), all.indices.contains(index) else { return OptionFacts() }
+        return all[index]
+      }
+    }
   }
+
+  /// The register of the dump that is made. Only `CommandSchema` makes one with numbers, for itself.
+  @TaskLocal static var register: Register?
 
   /// The help of an option with these facts.
   fileprivate func help(_ abstract: String, _ valueName: String?) -> ArgumentHelp {
     ArgumentHelp(
-      abstract + (defaultValue.map { " (default: \($0))" } ?? ""), discussion: Self.areShown ? dumped : nil,
-      valueName: valueName)
+      abstract + (defaultValue.map { " (default: \($0))" } ?? ""),
+      discussion: Self.register.map { "\($0.add(self))" }, valueName: valueName)
   }
 }
 

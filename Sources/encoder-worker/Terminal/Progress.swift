@@ -43,7 +43,7 @@ struct Progress {
       case 60...: ", \(perHour / 60)/min"
       default: ""
       }
-    let remaining = done == 0 ? "" : ", \(age(ms: Int64((total - done) * elapsedMs / done + 999))) left"
+    let remaining = done == 0 ? "" : ", \(duration(ms: Int64((total - done) * elapsedMs / done + 999))) left"
     return "\(done) of \(total) \(unit)\(rate)\(remaining)"
   }
 

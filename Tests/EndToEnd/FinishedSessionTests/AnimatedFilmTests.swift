@@ -55,7 +55,8 @@ import Testing
         let difference = picture.difference(to: screen.picture(segment, sample))
         #expect(difference < 2.5, "\(ending) \(number): \(difference)")
       }
-      let said = "\(session.index.durationMs) ms, \(shown.pictures.count) picture"
+      let ms = session.index.durationMs
+      let said = "\(ms / 1_000).\(ms % 1_000 / 100) s, \(shown.pictures.count) picture"
       #expect(result.text.contains(said) && result.text.hasPrefix(scratch.path("film.\(ending): ")), "\(result.text)")
     }
   }

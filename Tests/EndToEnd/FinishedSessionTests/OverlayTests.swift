@@ -201,10 +201,10 @@ import Testing
     try expect(drawn(berlin, to: "one", "--overlay", "clock")) {
       "2026-01-08 09:05:1\(($0.timeMs - Self.startMs) / 1_000 + 2) +01:00"
     }
-    try expect(drawn(berlin, to: "two", "--overlay", "clock", "--time-zone", "-03:30")) {
+    try expect(drawn(berlin, to: "two", "--overlay", "clock", "--overlay-time-zone", "-03:30")) {
       "2026-01-08 04:35:1\(($0.timeMs - Self.startMs) / 1_000 + 2) -03:30"
     }
-    #expect(try reencode(berlin.path, to: "no", "--overlay", "clock", "--time-zone", "Nowhere").status == 64)
+    #expect(try reencode(berlin.path, to: "no", "--overlay", "clock", "--overlay-time-zone", "Nowhere").status == 64)
     // A zone that an option states for names goes the same way; a plain session has none.
     let plain = try EncoderWorker.encode(Fixture("exact-1fps"), into: scratch)
     #expect(try SegmentManifestJSON(plain.path + "/segment-\(Self.startMs).json")["timeZone"] == nil)
@@ -221,7 +221,7 @@ import Testing
     let marked = try drawn(session, "--overlay", "clock")
     let again = try reencode(session.path, to: "again", "--overlay", "clock", "--json")
     #expect(again.text.contains(#""encoded":0,"#) && again.text.contains(#""warnings":[]"#))
-    for other in [["--overlay", "clock,name"], ["--overlay", "clock", "--time-zone", "+01:00"], []] {
+    for other in [["--overlay", "clock,name"], ["--overlay", "clock", "--overlay-time-zone", "+01:00"], []] {
       let result = try Tool.run(
         EncoderWorker.path,
         ["reencode", session.path, "--output", scratch.path("again"), "--quality", "small"] + other)

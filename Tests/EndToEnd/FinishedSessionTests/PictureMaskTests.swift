@@ -36,7 +36,7 @@ import Testing
     for (target, options, wanted, size) in [
       ("whole", [], Self.fixture, (180, 320)), ("half", ["--max-side", "160"], Self.halves, (90, 160)),
     ] {
-      let lines = try pictures(session.path, to: target, ["--format", "png"] + options)
+      let lines = try pictures(session.path, to: target, ["--image-format", "png"] + options)
       #expect(lines.map(\.masks) == wanted)
       for line in lines {
         let image = try Pixels.decode(scratch.path("\(target)/\(line.file)"), width: size.0, height: size.1)[0]

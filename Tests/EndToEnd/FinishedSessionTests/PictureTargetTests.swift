@@ -15,11 +15,11 @@ import Testing
   @Test func everyFormHasThePicturesOfFrame() throws {
     let session = try EncoderWorker.encode(Fixture("rotation"), into: scratch)
     for format in ["jpg", "png"] {
-      let folder = try pictures(session.path, to: format, ["--format", format])
-      let inline = try pictures(session.path, to: format + ".jsonl", ["--format", format])
+      let folder = try pictures(session.path, to: format, ["--image-format", format])
+      let inline = try pictures(session.path, to: format + ".jsonl", ["--image-format", format])
       try #require(folder.count == 8 && inline.count == 8)
       let zipped = try EncoderWorker.run(
-        "pictures", session.path, "--to", scratch.path("\(format).zip"), "--format", format)
+        "pictures", session.path, "--to", scratch.path("\(format).zip"), "--image-format", format)
       #expect(zipped.status == 0)
       try Tool.output(
         Tool.python,

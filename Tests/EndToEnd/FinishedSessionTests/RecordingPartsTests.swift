@@ -45,7 +45,7 @@ import Testing
     }
     let imported = try run(["import", "parts", "--session", "t2", "--output", "out"])
     #expect(imported.status == 0 && imported.text.contains("2 segments, 60 frames, 6000 ms"), "\(imported.errors)")
-    #expect(try run(["stitch", "out/t2", "--to", "film.mp4"]).text.contains("6000 ms, 2 segments"))
+    #expect(try run(["stitch", "out/t2", "--to", "film.mp4"]).text.contains("6.0 s, 2 segments"))
   }
 
   @Test func importIsNotAdvisedForVideosThatItRefuses() throws {

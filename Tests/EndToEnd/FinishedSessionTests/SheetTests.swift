@@ -250,7 +250,7 @@ import Testing
     let target = scratch.path("sheet.png")
     for options in [
       ["--every", "0"], ["--columns", "0"], ["--width", "71"], ["--width", "4097"],
-      ["--width", "4096", "--columns", "5"], ["--max-side", "100"], ["--format", "png"], ["--to-time", "+1s"],
+      ["--width", "4096", "--columns", "5"], ["--max-side", "100"], ["--image-format", "png"], ["--to-time", "+1s"],
     ] {
       let result = try Tool.run(EncoderWorker.path, ["pictures", "--sheet", session.path, "--to", target] + options)
       #expect(result.status == 64, "\(options): \(result.status) \(result.errors)")

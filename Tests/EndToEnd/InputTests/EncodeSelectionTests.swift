@@ -26,7 +26,7 @@ import Testing
 
   /// Returns the batches that the output reports, in order.
   private func told(_ result: Tool.Result) -> [String] {
-    result.text.split(separator: "\n").map { String($0.prefix { $0 != ":" }) }
+    result.text.split(separator: "\n").filter { $0.contains(": ") }.map { String($0.prefix { $0 != ":" }) }
   }
 
   @Test func directoryOfBatchesIsEncodedInOrderWithoutIncompleteEntries() throws {
@@ -41,14 +41,14 @@ import Testing
   @Test func listOfBatchesIsEncodedInItsOrder() throws {
     for name in ["a", "b", "with\nline"] { try add(name) }
     let lines = try scratch.file("list", Array("\(folder)/b\n\n\(folder)/a".utf8))
-    #expect(told(try encode("--from", lines, "--jobs", "1")) == ["b", "a"])
-    #expect(told(try encode("--from", "-", "--jobs", "1", input: "\(folder)/a\n\(folder)/b\n")) == ["a", "b"])
-    let zeros = try encode("--from", "-", "--session", "lines", input: "\(folder)/with\nline\0")
+    #expect(told(try encode("--files-from", lines, "--jobs", "1")) == ["b", "a"])
+    #expect(told(try encode("--files-from", "-", "--jobs", "1", input: "\(folder)/a\n\(folder)/b\n")) == ["a", "b"])
+    let zeros = try encode("--files-from", "-", "--session", "lines", input: "\(folder)/with\nline\0")
     #expect(zeros.status == 0 && zeros.text.hasPrefix(#"with\nline: published"#), "\(zeros.text)\(zeros.errors)")
     let piped = try Tool.run(
       "bash",
       [
-        "-c", #""$1" encode --from <(find "$2" -name a) --output "$3""#, "-", EncoderWorker.path, folder,
+        "-c", #""$1" encode --files-from <(find "$2" -name a) --output "$3""#, "-", EncoderWorker.path, folder,
         scratch.path("output"),
       ])
     #expect(told(piped) == ["a"], "\(piped.errors)")
@@ -89,7 +89,7 @@ import Testing
   }
 
   @Test func emptyInputExitsWith0() throws {
-    for result in [try encode("--batches", folder), try encode("--from", "-")] {
+    for result in [try encode("--batches", folder), try encode("--files-from", "-")] {
       #expect(result.status == 0 && result.text.isEmpty)
       #expect(result.errors == "no batch to encode\n")
     }
@@ -99,11 +99,11 @@ import Testing
     try add("a")
     let calls: [([String], String)] = [
       ([], "no batch; name some"), (["a", "--batches", folder], "one of them"),
-      (["--from", "-", "--batches", folder], "one of them"),
+      (["--files-from", "-", "--batches", folder], "one of them"),
       (["--batches", folder + "/none"], "check --batches"),
       (["--batches", folder + "/a/1767859512340.jpg"], "check --batches"),
-      (["--from", folder + "/none"], "check --from"),
-      (["--from", folder], "name a directory of batches with --batches"),
+      (["--files-from", folder + "/none"], "check --files-from"),
+      (["--files-from", folder], "name a directory of batches with --batches"),
     ]
     for (arguments, said) in calls {
       let result = try Tool.run(EncoderWorker.path, ["encode", "--output", scratch.path("output")] + arguments)
@@ -129,17 +129,17 @@ import Testing
   @Test func impossiblePathInAListExitsWith65() throws {
     let file = try scratch.file("file", [1])
     for path in [file + "/below", scratch.path(String(repeating: "x", count: 300))] {
-      let result = try encode("--from", "-", input: path)
+      let result = try encode("--files-from", "-", input: path)
       #expect(result.status == 65, "\(result.errors)")
     }
   }
 
   @Test func configShowsTheSourceOfBatches() throws {
-    for arguments in [["a"], ["--from", "-"], ["--batches", folder], []] {
+    for arguments in [["a"], ["--files-from", "-"], ["--batches", folder], []] {
       let result = try Tool.run(EncoderWorker.path, ["config", "encode", "--output", "y"] + arguments)
       #expect(result.status == 0, "\(arguments): \(result.errors)")
     }
-    let both = try EncoderWorker.run("config", "encode", "--output", "y", "--from", "-", "--batches", folder)
+    let both = try EncoderWorker.run("config", "encode", "--output", "y", "--files-from", "-", "--batches", folder)
     #expect(both.status == 64)
   }
 

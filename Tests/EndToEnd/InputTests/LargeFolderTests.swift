@@ -120,7 +120,7 @@ import Testing
     // Named one by one, and in a list, they are the same.
     let files = try names(in: folder.path).map { folder.path + "/" + $0 }
     let list = try scratch.file("list", Array(files.joined(separator: "\n").utf8))
-    for words in [[folder.path], files.reversed(), ["--from", list]] {
+    for words in [[folder.path], files.reversed(), ["--files-from", list]] {
       let again = try encode(words + ["--json", "--final"], to: "out", limit: 9)
       #expect(again.status == 0, "\(again.errors)")
       #expect(try again.jsonLines(as: Line.self).allSatisfy(\.duplicate))

@@ -82,7 +82,7 @@ import Testing
     #expect(try segments() == 3)
     try folder("late", from: Self.start + 20 * 3_600_000)
     try scratch.file("list", Array("late\n".utf8))
-    #expect(try encode("--from", "list").status == 0)
+    #expect(try encode("--files-from", "list").status == 0)
   }
 
   @Test func batchesOfASpoolNeedNoLeave() throws {

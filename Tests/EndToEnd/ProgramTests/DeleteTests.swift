@@ -55,7 +55,7 @@ import Testing
 
   @discardableResult
   private func delete(_ words: String..., spool path: String? = nil) throws -> Tool.Result {
-    try Tool.run(EncoderWorker.path, ["delete"] + words + ["--spool", path ?? spool.path])
+    try Tool.run(EncoderWorker.path, ["delete"] + words + ["--json", "--spool", path ?? spool.path])
   }
 
   private struct Line: Decodable {

@@ -51,7 +51,7 @@ import Testing
     let result = try EncoderWorker.run("encode", "--dry-run", path, Fixture("gap").path)
     #expect(result.status == 0)
     let lines = result.text.split(separator: "\n").map(String.init)
-    #expect(lines[0] == "cut.frames: OpenReplay frames, session cut, 4 frames, 4000 ms, 1 segment, 0 gaps, 1 refused")
+    #expect(lines[0] == "cut.frames: OpenReplay frames, session cut, 4 frames, 4.0 s, 1 segment, 0 gaps, 1 refused")
     #expect(lines[2] == "  2026-01-08T08:05:12.340Z        1000     180x320  cut#0")
     #expect(lines[6].hasPrefix("  refused cut#4: the record breaks off: "))
     #expect(lines.contains("  gap                             7000"))

@@ -28,7 +28,7 @@ import Testing
     _ = try scratch.directory("tmp")
     let result = try film(Fixture(fixture).path, "--segment", "5")
     #expect(result.status == 0, "\(result.errors)")
-    #expect(result.text.contains(scratch.path("film.mp4")) && result.text.contains(" ms, "), "\(result.text)")
+    #expect(result.text.contains(scratch.path("film.mp4")) && result.text.contains(".0 s, "), "\(result.text)")
     let encoded = try Tool.run(EncoderWorker.path, ["encode", Fixture(fixture).path, "-o", scratch.path("out")])
     let session = try #require(try names(in: scratch.path("out")).first { !$0.hasPrefix(".") })
     let stitched = try Tool.run(
@@ -43,11 +43,11 @@ import Testing
     _ = try scratch.directory("tmp")
     try pictures((1...6).map { String(format: "frame_%04d.jpg", $0) }, in: "frames")
     let result = try film("frames", "--fps", "2")
-    #expect(result.status == 0 && result.text.contains(" 3000 ms"), "\(result.text)\(result.errors)")
+    #expect(result.status == 0 && result.text.contains(" 3.0 s"), "\(result.text)\(result.errors)")
     let fast = try film("frames", "--fps", "2", "--speed", "3")
-    #expect(fast.status == 0 && fast.text.contains(" 1000 ms"), "\(fast.text)\(fast.errors)")
+    #expect(fast.status == 0 && fast.text.contains(" 1.0 s"), "\(fast.text)\(fast.errors)")
     let part = try film("frames", "--fps", "2", "--from", "+1s", "--to-time", "+2s")
-    #expect(part.status == 0 && part.text.contains(" 1000 ms"), "\(part.text)\(part.errors)")
+    #expect(part.status == 0 && part.text.contains(" 1.0 s"), "\(part.text)\(part.errors)")
   }
 
   @Test func severalInputsAreOneFilm() throws {
@@ -55,7 +55,7 @@ import Testing
     try pictures(["1767859512000.jpg", "1767859513000.jpg"], in: "one")
     try pictures(["1767859514000.jpg", "1767859515000.jpg"], in: "two")
     let result = try film("two", "one")
-    #expect(result.status == 0 && result.text.contains(" 4000 ms"), "\(result.text)\(result.errors)")
+    #expect(result.status == 0 && result.text.contains(" 4.0 s"), "\(result.text)\(result.errors)")
     try pictures(["1767859513500.jpg", "1767859515500.jpg"], in: "three")
     let overlapping = try film("two", "one", "three", to: "other.mp4")
     #expect(overlapping.status == 65 && overlapping.errors.contains("other pictures than"), "\(overlapping.errors)")
@@ -74,7 +74,7 @@ import Testing
     #expect(result.status == 0 && result.text.contains(#""durationMs":3000"#), "\(result.text)\(result.errors)")
     #expect(result.text.contains(#""clock":"unknown""#), "\(result.text)")
     let fast = try film(recording, "--speed", "3", "--start", "2026-01-08T08:05:12Z", to: "fast.gif")
-    #expect(fast.status == 0 && fast.text.contains(" 1000 ms, 30 pictures"), "\(fast.text)\(fast.errors)")
+    #expect(fast.status == 0 && fast.text.contains(" 1.0 s, 30 pictures"), "\(fast.text)\(fast.errors)")
     #expect(try film(recording, "--fps", "3").status == 64)
     #expect(try Set(names(in: scratch.path)) == ["tmp", "recording." + suffix, "film.mp4", "fast.gif"])
   }

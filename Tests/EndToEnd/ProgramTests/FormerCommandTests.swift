@@ -2,7 +2,7 @@ import Foundation
 import TestSupport
 import Testing
 
-/// Words of earlier versions answer with their successors, and are in no help.
+/// Names of commands and options of earlier versions answer with their successors, and are in no help.
 @Suite struct FormerCommandTests {
   private struct Row {
     let words: [String]
@@ -19,11 +19,13 @@ import Testing
     }
   }
 
-  @Test func formerWordNamesItsSuccessorAndEndsWith64() throws {
+  @Test func formerNameTellsItsSuccessorAndEndsWith64() throws {
     let rows = try rows()
     #expect(
       rows.map { $0.words.joined(separator: " ") } == [
         "frame", "sheet", "inspect", "playlist", "notify", "notify list", "notify show", "notify retry", "notify purge",
+        "encode --from", "collect --every", "collect --idle", "pictures --format", "reencode --time-zone",
+        "prune --segments",
       ])
     for row in rows {
       let words = row.words
@@ -39,7 +41,12 @@ import Testing
     let help = try EncoderWorker.run("--help").text
     let dump = try EncoderWorker.run("--experimental-dump-help").text
     for row in try rows() {
-      #expect(!help.contains("  \(row.words[0]) ") && !dump.contains("\"commandName\" : \"\(row.words[0])\""))
+      if let option = row.words.last, option.hasPrefix("--") {
+        let own = try EncoderWorker.run("help", row.words[0]).text
+        #expect(!own.contains("  \(option) "), "\(row.words)")
+      } else {
+        #expect(!help.contains("  \(row.words[0]) ") && !dump.contains("\"commandName\" : \"\(row.words[0])\""))
+      }
       let now = row.now.split(separator: " ").map(String.init)
       let command = now.prefix { !$0.hasPrefix("-") && $0 == $0.lowercased() }
       let options = now.filter { $0.hasPrefix("--") }

@@ -20,10 +20,10 @@ import Testing
   }
 
   static let mistakes = [
-    Mistake("", 64, "encode a directory of frames", "encoder-worker help <subcommand>"),
+    Mistake("", 64, "Encode batches once, without a spool.", "help COMMAND lists the options"),
     Mistake("--spoll spool", 64, "unknown option '--spoll'", "did you mean '--spool'?"),
     Mistake(
-      "encod shots -o out", 64, "unknown command 'encod'", "did you mean 'encode'?", "commands: run, film, encode"),
+      "encod shots -o out", 64, "unknown command 'encod'", "did you mean 'encode'?", "commands: film, encode, stitch"),
     Mistake("encode shots", 64, "--output <dir>", "The directory for sessions", "encode --help"),
     Mistake("stich done/shots --to film.mkv", 64, "unknown command 'stich'", "did you mean 'stitch'?"),
     Mistake("film shots --output a.gif", 64, "Unknown option '--output'", "Missing expected argument '--to <file>'"),

@@ -38,12 +38,12 @@ import Testing
       try $0 + Data(contentsOf: URL(fileURLWithPath: session + "/" + $1)).count
     }
     let said = try prune(spool.path, "--sessions", "99d", "--dry-run")
-    #expect(said.text == "\(session): a session, \(bytes) bytes\n")
-    #expect(said.errors.hasPrefix("1 would be removed, \(bytes) bytes"))
+    #expect(said.text.wholeMatch(of: #/.*/walk: a session, [0-9.]+ kB\n/#) != nil)
+    #expect(said.errors.contains(#/^1 would be removed, [0-9.]+ kB/#))
     let gone = try prune(spool.path, "--sessions", "99d", "--json")
     let line = try gone.json(as: Line.self)
     #expect(line.path == session && line.bytes == bytes)
-    #expect(gone.errors.hasPrefix("1 removed, \(bytes) bytes"))
+    #expect(gone.errors.contains(#/^1 removed, [0-9.]+ kB/#))
     #expect(try names(in: spool.output) == [".staging"])
     #expect(try spool.names("done") == ["walk@1"] && spool.names("quarantine") == ["bad", "bad.reason.json"])
     try FileManager.default.moveItem(atPath: spool.path + "/done/walk@1", toPath: spool.path + "/incoming/walk@1")

@@ -97,7 +97,7 @@ import Testing
     #expect(try spool.drain().status == 0)
     #expect(FileManager.default.fileExists(atPath: spool.output + "/gap/session.json"))
     let pruned = try prune("--lease", "10")
-    #expect(pruned.text == spool.path + "/claimed/elsewhere~7~x1: of a worker that is gone, 1 byte\n")
+    #expect(pruned.text == spool.path + "/claimed/elsewhere~7~x1: of a worker that is gone, 1 B\n")
     #expect(try spool.names("claimed").isEmpty)
   }
 

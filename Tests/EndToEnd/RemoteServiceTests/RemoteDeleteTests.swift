@@ -44,7 +44,7 @@ struct RemoteDeleteTests: RemoteSuite {
     #expect(try run("run", "--drain", "--hls", "--keep-batches").status == 0)
     try enqueue("phone")
     #expect(try copies().count > 1)
-    let result = try run("delete", "phone", "--reason", "request 17", isQueued: false)
+    let result = try run("delete", "phone", "--json", "--reason", "request 17", isQueued: false)
     #expect(result.status == 0, "\(result.errors)")
     let line = try result.json(as: Line.self)
     #expect(line.session == "phone" && line.segments > 0 && line.batches.count == 2)
@@ -58,7 +58,7 @@ struct RemoteDeleteTests: RemoteSuite {
     #expect(refused.status == 0 && refused.errors.contains("batch.refused"), "\(refused.errors)")
     #expect(try copies() == [] && keys().filter { $0.contains("phone") } == ["index/phone/head.json"])
     #expect(try run("reconcile", "--json").text == "{\"misnamed\":0,\"owed\":0,\"queued\":0}\n")
-    #expect(try run("delete", "phone", "--undelete", isQueued: false).text.contains(#""undeleted":true"#))
+    #expect(try run("delete", "phone", "--json", "--undelete", isQueued: false).text.contains(#""undeleted":true"#))
     try enqueue("phone")
     #expect(try run("run", "--drain").errors.hasPrefix("1 batch published"))
   }

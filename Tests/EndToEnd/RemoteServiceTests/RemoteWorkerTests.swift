@@ -30,6 +30,19 @@ struct RemoteWorkerTests: RemoteSuite {
     #expect(try Set(streamed().map(\.key)) == Set(receiver.events().map(\.key)) && streamed().count == 2)
   }
 
+  @Test func workerSaysAtItsStartWhatItWatches() throws {
+    let log = scratch.path("log")
+    let worker = try RunningWorker(
+      ["run"] + remote, environment: environment, under: ["sh", "-c", "exec \"$@\" 2>\(log)", "-"])
+    let place = "; batches are in \(location)/incoming, sessions go to \(location)/output\n"
+    try waitUntil("the worker says what it watches") {
+      let text = (try? String(contentsOfFile: log, encoding: .utf8)) ?? ""
+      return text.hasPrefix("watching redis://127.0.0.1:") && text.hasSuffix(place)
+    }
+    worker.signal(SIGTERM)
+    #expect(try worker.wait() == 0)
+  }
+
   private static let trace = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"
 
   /// The trace of an entry, and that of a request, which becomes one of an entry.

@@ -21,7 +21,7 @@ import Testing
 
   private func start(_ options: [String]) throws -> RunningWorker {
     try RunningWorker(
-      ["collect", folder, "--spool", spool, "--recursive", "--every", "1"] + options,
+      ["collect", folder, "--spool", spool, "--recursive", "--batch-every", "1"] + options,
       under: ["sh", "-c", "exec \"$@\" 2>>\(log)", "sh"])
   }
 
@@ -116,7 +116,7 @@ import Testing
   }
 
   @Test(arguments: [false, true]) func eachVersionOfANameIsShownOrCounted(inPlace: Bool) throws {
-    let collector = try start(["--times", "mtime", "--idle", "4"])
+    let collector = try start(["--times", "mtime", "--end-after-pause", "4"])
     try waitUntilWatched()
     for version in 0..<50 {
       try write(Self.png(version), to: "kiosk-07/snapshot.png", inPlace: inPlace)
@@ -145,7 +145,7 @@ import Testing
     // Midnight between January 8 and 9 in Berlin.
     let midnightMs: Int64 = 1_767_913_200_000
     let options = [
-      "--session-every", "day", "--time-zone", "Europe/Berlin", "--since", "\(midnightMs - 5_000)", "--idle",
+      "--session-every", "day", "--time-zone", "Europe/Berlin", "--since", "\(midnightMs - 5_000)", "--end-after-pause",
       "5",
     ]
     func capture(_ kiosk: String, _ second: Int64) throws {
@@ -222,7 +222,7 @@ import Testing
     var said = ""
     // Two scans find a file; a slow machine may need several runs.
     for _ in 0..<20 {
-      let last = try start(options + ["--idle", "1"])
+      let last = try start(options + ["--end-after-pause", "1"])
       usleep(5_000_000)
       said = try stop(last)
       let taken = Set(try batches().flatMap(\.frames))
@@ -255,7 +255,8 @@ import Testing
         }
       }
       let program = [
-        EncoderWorker.path, "collect", folder, "--spool", spool, "--recursive", "--every", "1", "--idle", "1",
+        EncoderWorker.path, "collect", folder, "--spool", spool, "--recursive", "--batch-every", "1",
+        "--end-after-pause", "1",
       ]
       let stopped = ["timeout", "--preserve-status", "-s", "TERM", "5"] + program
       let injection = call < 4 ? ["-e", "inject=syncfs:\(fault):when=\(call)"] : []

@@ -88,7 +88,7 @@ import Testing
   /// Runs `collect` until it has collected the folder, also the newest picture, then stops it.
   private func finish(_ options: String...) throws {
     if try isCollected(keeps: options.contains("--keep")) { return }
-    let collector = try RunningWorker(["collect", folder, "--spool", spool, "--idle", "1"] + options)
+    let collector = try RunningWorker(["collect", folder, "--spool", spool, "--end-after-pause", "1"] + options)
     try waitUntil("the folder is collected") { try isCollected(keeps: options.contains("--keep")) }
     collector.signal(SIGTERM)
     #expect(try collector.wait() == 0)
@@ -121,7 +121,7 @@ import Testing
     while kills < 20 || !producer.isFinished {
       kills += 1
       let collector = try RunningWorker(
-        ["collect", folder, "--spool", spool, "--every", "1", "--idle", "600"] + options)
+        ["collect", folder, "--spool", spool, "--batch-every", "1", "--end-after-pause", "600"] + options)
       usleep(UInt32(random.int(50_000...600_000)))
       collector.signal(SIGKILL)
       _ = try collector.wait()
@@ -129,7 +129,8 @@ import Testing
         for name in try names(in: spool + "/incoming") { rename(spool + "/incoming/" + name, taken + "/" + name) }
       }
     }
-    let last = try RunningWorker(["collect", folder, "--spool", spool, "--every", "1", "--idle", "600"] + options)
+    let last = try RunningWorker(
+      ["collect", folder, "--spool", spool, "--batch-every", "1", "--end-after-pause", "600"] + options)
     // `collect` holds the newest picture back.
     for _ in 0..<1_200 {
       if try pictures(in: spool + "/incoming") + pictures(in: taken) >= count - 1 { break }
@@ -148,7 +149,7 @@ import Testing
     var random = Random(seed: 3)
     let written = Set((0..<300).map { SHA256.hex(of: Self.image("jump \($0)")) })
     let collector = try RunningWorker(
-      ["collect", folder, "--spool", spool, "--every", "1", "--idle", "600", "--times", "mtime"])
+      ["collect", folder, "--spool", spool, "--batch-every", "1", "--end-after-pause", "600", "--times", "mtime"])
     for index in 0..<300 {
       let jumpS = index / 30 % 2 == 0 ? 0 : random.int(-200_000...200_000)
       let modified = Date(timeIntervalSince1970: 1_767_859_512 + Double(index) * 0.2 + Double(jumpS))
@@ -171,7 +172,7 @@ import Testing
       [
         "-f", "-qq", "-o", "/dev/null", "-e", "trace=\(Self.calls)", "-e", "inject=\(Self.calls):\(fault)",
         "timeout", "--preserve-status", "-s", "TERM", "0.7", EncoderWorker.path, "collect", folder, "--spool", spool,
-        "--idle", "600",
+        "--end-after-pause", "600",
       ] + options
     ).status
   }
@@ -206,7 +207,9 @@ import Testing
     _ = try scratch.directory("disk/spool/incoming")
     try Data(count: 472 << 10).write(to: URL(fileURLWithPath: filler))
     let texts = (0..<50).map { "full \($0)" }
-    let collector = try RunningWorker(["collect", folder, "--spool", spool, "--every", "1", "--idle", "2"])
+    let collector = try RunningWorker([
+      "collect", folder, "--spool", spool, "--batch-every", "1", "--end-after-pause", "2",
+    ])
     for (index, text) in texts.enumerated() {
       try Self.write(Self.image(text), to: folder + "/\(1_767_859_512_000 + index * 1_000).jpg", way: 1)
     }
@@ -245,7 +248,8 @@ import Testing
 
   @Test func wrongUsageExitsWith64AndSecondCollectorWith75() throws {
     for (arguments, status) in [
-      ([scratch.path("none"), "--spool", spool], 64), ([folder], 64), ([folder, "--spool", spool, "--every", "0"], 64),
+      ([scratch.path("none"), "--spool", spool], 64), ([folder], 64),
+      ([folder, "--spool", spool, "--batch-every", "0"], 64),
       ([folder, "--spool", spool, "--session", "a b"], 64), ([folder, "--spool", spool, "--times", "ctime"], 64),
       ([spool + "/incoming", "--spool", spool], 64),
     ] as [([String], Int32)] {

@@ -35,7 +35,8 @@ import Testing
 
   private func collect(_ options: String...) throws -> RunningWorker {
     try RunningWorker(
-      ["collect", folder, "--spool", spool.path, "--session", "film", "--every", "1", "--idle", "600"] + options)
+      ["collect", folder, "--spool", spool.path, "--session", "film", "--batch-every", "1", "--end-after-pause", "600"]
+        + options)
   }
 
   /// The captures of the session, from its start.

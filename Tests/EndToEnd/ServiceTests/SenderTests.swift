@@ -51,7 +51,7 @@ import Testing
     -> RunningWorker
   {
     try RunningWorker([
-      "collect", folder, "--spool", outbox, "--session", session, "--every", "1", "--idle", "\(idle)",
+      "collect", folder, "--spool", outbox, "--session", session, "--batch-every", "1", "--end-after-pause", "\(idle)",
       "--to", "http://127.0.0.1:\(port)", "--token-file", file ?? token,
     ])
   }
@@ -178,7 +178,7 @@ import Testing
     let result = try Tool.run(
       "sh",
       [
-        "-c", script, EncoderWorker.path, "collect", folder, "--every", "1", "--to", "http://127.0.0.1:9",
+        "-c", script, EncoderWorker.path, "collect", folder, "--batch-every", "1", "--to", "http://127.0.0.1:9",
         "--token-file", token,
       ], in: spool.scratch.url, environment: ["XDG_STATE_HOME": state])
     #expect(result.status == 0)

@@ -72,15 +72,16 @@ import Testing
     try add(0)
     try spool.drain("--hls")
     #expect(try !playlistHasEnded())
-    let end = try EncoderWorker.run("end", "s", "--output", spool.output)
-    #expect(end.status == 0 && end.text.contains(#""state":"ended""#), "\(end.errors)")
+    let end = try EncoderWorker.run("end", "s", "--output", spool.output, "--json")
+    #expect(end.status == 0 && end.text.hasPrefix("{") && end.text.contains(#""state":"ended""#), "\(end.errors)")
     #expect(try index("s").complete && playlistHasEnded())
     #expect(try EncoderWorker.run("verify", spool.output + "/s").status == 0)
     let told = try ends(in: spool.drain("--json"))
     #expect(told.count == 1 && told.first?.cause == "request")
     #expect(try ends(in: spool.drain("--json")).isEmpty)
     let again = try EncoderWorker.run("end", "s", "--output", spool.output)
-    #expect(again.status == 0 && again.errors.contains("it had ended at"))
+    #expect(again.status == 0 && again.text.contains("s: it had ended at") && again.errors.isEmpty)
+    #expect(again.text.hasSuffix("\ns: ended, in \(spool.output)/s\n"), "\(again.text)")
   }
 
   /// The disk is full from some call on that gives a file its name.
@@ -118,7 +119,7 @@ import Testing
     let end = try EncoderWorker.run("end", "s", "--spool", spool.path, "--output", spool.scratch.path("none"))
     #expect(end.status != 0 && end.errors.contains("no directory"))
     let request = try EncoderWorker.run("end", "s", "--spool", spool.path)
-    #expect(request.status == 0 && request.errors.contains("the next worker ends it after 3 batches"))
+    #expect(request.text == "s: the next worker ends it after 3 batches\n" && request.errors.isEmpty)
     let lines = try spool.drain("--json", "--jobs", "1").jsonLines(as: Line.self)
     #expect(lines.map(\.event) == Array(repeating: "batch.published", count: 3) + ["session.ended"])
     #expect(lines.last?.frames == 6)

@@ -122,7 +122,8 @@ import Testing
     }
     let collector = try RunningWorker(
       [
-        "collect", scratch.path("KIOSK7-cam"), "--spool", spool.path, "--every", "1", "--idle", "1", "--session-from",
+        "collect", scratch.path("KIOSK7-cam"), "--spool", spool.path, "--batch-every", "1", "--end-after-pause", "1",
+        "--session-from",
         "{session}-cam",
       ])
     try spool.waitUntil("collected") { try !spool.names("incoming").isEmpty }
@@ -157,7 +158,7 @@ import Testing
     #expect(!left.errors.contains("s02"), "\(left.errors)")
     #expect(try spool.names("incoming").count == 3 && spool.names("done").count == 3)
     let deleted = try run(
-      "delete", "s01", "--spool", spool.path, environment: ["ENCODER_WORKER_SESSION_FROM": Self.pattern])
+      "delete", "s01", "--json", "--spool", spool.path, environment: ["ENCODER_WORKER_SESSION_FROM": Self.pattern])
     #expect(deleted.status == 0 && !deleted.errors.contains("--session-from"), "\(deleted.errors)")
     #expect(try spool.names("incoming") == ["s01-4_2.tar.gz", "s02-3.tar.gz"])
     #expect(try spool.names("done") == [] && spool.names("quarantine") == [])
