@@ -24,9 +24,15 @@ package final class DynamicLibrary<Functions: Sendable>: Sendable {
   }
 
   /// Returns the functions. A call after a failure loads again: descriptors or memory may have been short.
-  package func functions() throws(Failure) -> Functions {
+  package func functions() throws(Failure) -> Functions { try functions(loading: true) ?? unloaded }
+
+  /// Prepares a process for a fork after which the library may be loaded. `Mutex` keeps the number of its thread in each module: a new
+  /// process that first locks here would lock with its own number, and unlock with the inherited one.
+  package func prepareFork() { _ = try? functions(loading: false) }
+
+  private func functions(loading: Bool) throws(Failure) -> Functions? {
     try loaded.withLock { (loaded) throws(Failure) in
-      if let loaded { return loaded }
+      if loaded != nil || !loading { return loaded }
       var functions = unloaded
       if let reason = load(&functions) {
         throw Failure.missingLibrary(name, String(cString: reason), package: package)

@@ -85,7 +85,7 @@ public struct Limits: Sendable {
   package static let maximumPixels = 268_435_456
   package static let maximumBytes = 2_147_000_000
 
-  /// The limits of films: `import` and `reencode` read each segment that the worker can write with a higher limit of sides.
+  /// The limits of films: `stitch` and `reencode` read each segment that the worker can write with a higher limit of sides.
   package static var ofFilms: Limits {
     var limits = Limits()
     limits.side = maximumSide

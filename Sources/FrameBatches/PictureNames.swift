@@ -14,6 +14,13 @@ package enum PictureNames {
   /// Whether a file is a picture by its suffix.
   package static func isPicture(_ path: String) -> Bool { pictures.contains(parts(of: path).suffix) }
 
+  /// Whether a file is an MP4 or a MOV by its suffix.
+  static func isVideo(_ path: String) -> Bool {
+    let end = path.utf8.suffix(4)
+    guard end.count == 4, end.first == UInt8(ascii: ".") else { return false }
+    return [".mp4", ".m4v", ".mov"].contains(String(Substring(end)).lowercased())
+  }
+
   /// Whether a file can be a picture by its suffix: its content decides.
   static func canBePicture(_ path: String) -> Bool { !others.contains(parts(of: path).suffix) }
 

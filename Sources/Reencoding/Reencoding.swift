@@ -112,7 +112,9 @@ package final class Reencoding: Sendable {
       throw BadSession(path, "no such file or directory", advice: "\(existing), or an MP4")
     }
     if isSession(path) {
-      if Importing.isRecognised(path), let videos = VideoFormat.adviceOnFolder(path) {
+      if FinishedSegmentsFormat.mayBe(path), !SessionDirectory.isSession(path),
+        let videos = VideoFormat.adviceOnFolder(path)
+      {
         throw BadSession(path, "no session, but videos", advice: videos)
       }
       let directory = try SessionDirectory(at: path, decoders: options.decoders)
@@ -177,7 +179,7 @@ package final class Reencoding: Sendable {
     else { return "\(other); to make one session of several MP4s, join them to one MP4 first" }
     return "\(other); to make one session of several MP4s, put them into a directory, "
       + "each named <unix ms of its first picture>.mp4 (this one \(first).mp4), "
-      + "and run: encoder-worker import DIRECTORY --session NEW --output DIR"
+      + "and run: encoder-worker encode DIRECTORY --session NEW --output DIR"
   }
 
   /// Returns the part of a manifest that describes the encoding.

@@ -114,6 +114,9 @@ public final class BatchEncoder: Sendable {
     /// The number of frames.
     package var frames: Int { batch.readers.reduce(0) { $0 + $1.batch.frames.count } }
 
+    /// Whether it has finished segments.
+    package var isFinished: Bool { batch.readers.contains { $0.batch.videos != nil } }
+
     /// Whether it ends a session.
     package var isFinal: Bool { batch.readers.contains { $0.batch.isFinal } }
 
@@ -176,8 +179,34 @@ public final class BatchEncoder: Sendable {
     let cancellation = recordingActivity(cancellation)
     stage.begin(frames: batch.frames)
     return try forEachSession(of: batch, isAccepted, cancellation) { reader in
-      try encode(reader, batch.opening, isAccepted, cancellation: cancellation)
+      guard let videos = reader.batch.videos else {
+        return try encode(reader, batch.opening, isAccepted, cancellation: cancellation)
+      }
+      batch.opening?.stop()
+      return try copy(reader, videos, isAccepted, cancellation)
     }
+  }
+
+  /// Publishes finished segments. Their coded pictures stay as they are.
+  private func copy(
+    _ reader: BatchReader, _ videos: FinishedVideos, _ isAccepted: Acceptance, _ cancellation: Cancellation
+  ) throws -> Receipt {
+    guard options.canvas == nil, options.maxSide == nil else {
+      throw BadBatch(
+        "publish", reader.batch.name, "its pictures are coded already, and keep their size",
+        advice: "leave out --\(options.canvas == nil ? "max-side" : "canvas"); reencode makes pictures smaller")
+    }
+    stage.enter(.encode)
+    // The decoders load it, too, and cannot say that it is missing.
+    try FormatLibrary.load()
+    var segments = FinishedSegments(reader, videos, decoders: options.decoders, cancellation)
+    var (receipt, loss) = try segments.publish(to: store, advance: stage.advance)
+    guard var loss else { return receipt }
+    let mark = try reader.mark(cancellation)
+    guard try !isAccepted(mark) else { return receipt }
+    loss.marks = [mark]
+    receipt.refusedSessions = [RefusedSession(session: receipt.session.description, error: loss)]
+    return receipt
   }
 
   /// For a batch that killed workers: finds the sessions that are published as a whole, and rolls the others back.
@@ -220,11 +249,13 @@ public final class BatchEncoder: Sendable {
       throw first
     }
     receipts[0].refused += refused.map { RefusedFrame(source: "session \($0.0.session)", reason: "\($0.0.error)") }
-    receipts[0].refusedSessions = try refused.filter { try !isAccepted($0.mark) }.map { session, mark in
-      var error = session.error
-      error.marks = [mark]
-      return RefusedSession(session: session.session, error: error)
-    }
+    receipts[0].refusedSessions =
+      try receipts.flatMap(\.refusedSessions)
+      + refused.filter { try !isAccepted($0.mark) }.map { session, mark in
+        var error = session.error
+        error.marks = [mark]
+        return RefusedSession(session: session.session, error: error)
+      }
     return receipts
   }
 

@@ -70,7 +70,13 @@ package struct InspectedBatch {
     var found: [InspectedBatch] = []
     for source in batches.flatMap(\.readers) {
       do {
-        found.append(try InspectedBatch(source, options))
+        guard let videos = source.batch.videos else {
+          found.append(try InspectedBatch(source, options))
+          continue
+        }
+        try FormatLibrary.load()
+        found.append(
+          try InspectedBatch(source, FinishedSegments(source, videos, decoders: options.decoders, .never)))
       } catch let bad as BadBatch {
         refused.append(RefusedSession(session: source.batch.session.description, error: bad))
       }
@@ -95,6 +101,33 @@ package struct InspectedBatch {
     loss = PictureLoss.error(of: batch, hidden: hidden, refused)
   }
 
+  /// Copies finished segments into memory, one video after the other.
+  private init(_ source: BatchReader, _ finished: FinishedSegments) throws {
+    var finished = finished
+    var sink = Sink(refused: [])
+    var warnings = source.batch.warnings
+    var (videos, last): (Int, PublishedSegment?) = (0, nil)
+    while let video = try finished.next({}) {
+      guard let manifests = try finished.manifests(of: video, keep: { .bytes($0) }) else { continue }
+      videos += 1
+      warnings += video.warnings.map { "\(video.name): \($0)" }
+      for manifest in manifests {
+        if let gap = last?.gap(before: manifest.segment) {
+          sink.addGap(gap.endMs - gap.startMs)
+        }
+        sink.notes.merge(manifest.staged.notes) { $1 }
+        sink.add(manifest.staged.holds)
+        last = manifest.segment
+      }
+    }
+    batch = source.batch
+    format = "\(source.format) (\(videos == 1 ? "1 video" : "\(videos) videos"))"
+    (frames, segments, self.warnings) = (sink.frames, sink.segments, warnings)
+    refused = finished.allRefused
+    loss = finished.loss(shown: videos)
+    guard !frames.isEmpty else { throw finished.nothingPublished }
+  }
+
   private struct Sink: HoldConsumer {
     var frames: [Frame] = []
     var refused: [RefusedFrame]
@@ -112,13 +145,19 @@ package struct InspectedBatch {
 
     mutating func show(
       _ picture: SourceFrame, in holds: [FrameHold], nextDiffers: Bool, _ cancellation: Cancellation
-    ) throws {
+    ) throws { add(holds) }
+
+    /// Adds unrecorded time behind the last frame, as far as no hold tells of it.
+    mutating func addGap(_ gapMs: Int64) { frames[frames.count - 1].gapAfterMs = gapMs }
+
+    mutating func add(_ holds: [FrameHold]) {
       self.holds += holds
       for hold in holds {
         if hold.opensSegment { segments += 1 }
         if hold.status == .captured {
           frames.append(Frame(capture: hold.capture, note: notes[hold.capture.timeMs]))
         }
+        guard !frames.isEmpty else { continue }
         frames[frames.count - 1].holdMs += hold.holdMs
         frames[frames.count - 1].gapAfterMs += hold.closingGapMs ?? 0
       }

@@ -55,6 +55,8 @@ struct EmbeddedStore: ArtifactStore {
     .continued(source.reading(source.batch.closed), EmbeddedPublication(store: store, batch: source.batch))
   }
 
+  func publisher(of source: BatchReader) -> VideoPublisher { { EmbeddedPublication(store: store, batch: $0) } }
+
   func rollBack(_ source: BatchReader, cancellation: Cancellation) throws -> PublishedBatch? { nil }
 
   var dueInMs: Int? { nil }

@@ -18,7 +18,6 @@ struct EncoderWorker: ParsableCommand {
       Exit status: 0 all done, 64 wrong usage, 65 a batch was refused (all else is done), 74 or 75 the environment failed (disk full, I/O error; nothing is lost, run it again).
       """,
     version: "encoder-worker \(version)",
-    subcommands: [ImportCommand.self],
     groupedSubcommands: [
       CommandGroup(
         name: "Make",

@@ -33,7 +33,6 @@ import Testing
     "pictures": sandbox.union(["columns", "width"]), "text": sandbox.union(["text-language"]),
     "verify": sandbox,
     "reencode": sandbox.union(["output", "quality", "max-side", "jobs", "overlay", "overlay-time-zone"]),
-    "import": sandbox.union(["output"]),
     "status": ["spool", "output"],
     "quarantine list": ["spool", "store", "unsigned"], "quarantine show": ["spool", "store", "unsigned"],
     "quarantine retry": ["spool", "store", "unsigned", "notify", "notify-secret-file"],

@@ -47,7 +47,7 @@ import Testing
         #" <(printf "file '%s'\n" /a.mp4 "$PWD"/'b c.mp4') -c copy joined.mp4"#))
   }
 
-  @Test func folderOfVideosLeadsToOneVideoOrToAnImport() throws {
+  @Test func folderOfVideosLeadsToOneVideoOrIsABatch() throws {
     let scratch = try ScratchDirectory()
     func advice(_ names: [String], _ start: [UInt8]) throws -> (cause: String, advice: String) {
       let folder = try scratch.directory("videos")
@@ -60,8 +60,12 @@ import Testing
     let parts = try advice(["part-0.mp4", "part-1.mp4"], mp4)
     #expect(parts.cause == "no known format: 'part-0.mp4' is an MP4 video (2 files end in .mp4)")
     #expect(parts.advice.hasSuffix(#"-i <(printf "file '%s'\n" /videos/*.mp4) -c copy joined.mp4"#), "\(parts.advice)")
-    let timed = try advice(["1767859512340.mp4", "1767859517340.mp4"], mp4)
-    #expect(timed.advice == "run: encoder-worker import /videos --output DIR")
+    #expect(parts.advice.hasPrefix("if these are finished segments, name each <unix ms of its first picture>.mp4"))
+    let folder = try scratch.directory("timed")
+    for name in ["1767859512340.mp4", "1767859517340.mp4"] { try scratch.file("timed/" + name, mp4) }
+    let timed = try BatchReader(reading: folder)
+    #expect(timed.format == FinishedSegmentsFormat.name)
+    #expect(timed.batch.frames.map(\.timeMs) == [1_767_859_512_340, 1_767_859_517_340])
     let recordings = try advice(["a.webm", "b.webm"], [0x1A, 0x45, 0xDF, 0xA3] + Array("webm".utf8))
     #expect(recordings.cause.hasSuffix("'a.webm' is a WebM video (2 files end in .webm)"))
     #expect(recordings.advice.contains("/videos/*.webm) -vf 'pad="), "\(recordings.advice)")

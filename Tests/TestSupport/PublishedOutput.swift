@@ -36,7 +36,7 @@ enum PublishedOutput {
   private static func output(of command: [String]) -> String? {
     guard let program = command.firstIndex(of: EncoderWorker.path) else { return nil }
     let words = command[(program + 1)...]
-    let publishing = ["run", "encode", "reencode", "import"]
+    let publishing = ["run", "encode", "reencode"]
     guard let first = words.first, first.hasPrefix("-") || publishing.contains(first) else { return nil }
     func value(_ option: String) -> String? {
       words.firstIndex(of: option).flatMap { words.indices.contains($0 + 1) ? words[$0 + 1] : nil }

@@ -52,7 +52,7 @@ public struct SegmentFolder {
     try Tool.output("ffmpeg", arguments)
   }
 
-  /// Returns the frames of `exact-1fps`, encoded as on iOS and imported; a gap and a seam are between the videos.
+  /// Returns the frames of `exact-1fps`, encoded as on iOS and copied; a gap and a seam are between the videos.
   public static func importedSession(in scratch: ScratchDirectory) throws -> PublishedSession {
     let folder = try SegmentFolder("imported-ios", in: scratch)
     for (segment, start) in [0, 4, 8].enumerated() {
@@ -60,7 +60,7 @@ public struct SegmentFolder {
       try folder.video("\(segment).mp4", as: .ios, frames: 4, of: input)
     }
     try folder.events([event(0, atMs: 0), event(1, atMs: 9_000), event(2, atMs: 13_050)])
-    let result = try EncoderWorker.run("import", folder.path, "--output", scratch.path("output"))
+    let result = try EncoderWorker.run("encode", folder.path, "--output", scratch.path("output"))
     guard result.status == 0 else { throw Tool.Failure(result.errors) }
     return try PublishedSession(scratch.path("output/imported-ios"))
   }

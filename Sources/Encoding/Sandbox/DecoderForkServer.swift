@@ -68,8 +68,8 @@ public final class DecoderForkServer: Sendable {
   public init(limits: Limits, background: Colour = .black, readsVideos: Bool = false) throws {
     // Before the fork: decoders inherit it.
     FFmpegLog.silence()
-    // Before the fork: a decoder opens no library.
-    if readsVideos { try FormatLibrary.load() }
+    // Before the fork: a decoder opens no library. The fork server loads it when the first video is read.
+    if readsVideos { try FormatLibrary.load() } else { FormatLibrary.library.prepareFork() }
     guard try Directory(opening: "/proc/self/task").entries().count == 1 else {
       throw SandboxError(description: "the decoder fork server must start before any thread")
     }

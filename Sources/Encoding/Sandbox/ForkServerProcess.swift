@@ -17,7 +17,8 @@ struct ForkServerProcess {
     for number in [SIGINT, SIGTERM, SIGHUP, SIGPIPE] { signal(number, SIG_IGN) }
     clinux_die_with_parent()
     let decoder = WarmUp.decoder(limits: limits, background: background)
-    guard let addressSpace = Self.addressSpace else { _exit(1) }
+    guard var addressSpace = Self.addressSpace else { _exit(1) }
+    var readsVideos = false
     let null = unsafe open("/dev/null", O_RDWR)
     for descriptor: Int32 in 0...2 { dup2(null, descriptor) }
     dup2(control, 3)
@@ -30,6 +31,10 @@ struct ForkServerProcess {
       let request = Request(rawValue: message[0])
       switch request {
       case .fork, .forkConfined:
+        // A decoder without a limit of CPU time reads videos, and opens no library itself.
+        if message[1] == 0, !readsVideos, (try? FormatLibrary.load()) != nil, let larger = Self.addressSpace {
+          (readsVideos, addressSpace) = (true, larger)
+        }
         let process = clinux_fork()
         if process == 0 {
           close(3)

@@ -16,6 +16,8 @@ package final class FilmSegments: ArtifactStore, SegmentVideos {
     var conflict: (one: String, other: String, atMs: Int64)?
     /// Whether the times of pictures count from the assumed start.
     var isWithoutClock = false
+    /// Whether another program has coded some of the pictures.
+    var hasForeign = false
 
     /// Keeps the first one in time, whichever thread finds it.
     mutating func noteConflict(_ one: PublishedSegment, _ other: PublishedSegment) {
@@ -43,7 +45,11 @@ package final class FilmSegments: ArtifactStore, SegmentVideos {
   private let file: UnnamedFile
   private let assumedStart: Int64?
   private let state = Mutex(State())
-  package let reader: VideoReader
+  private let decoders: DecoderForkServer?
+  private let owner: String
+
+  /// Pictures that this process has encoded are read in it.
+  package var reader: VideoReader { VideoReader(state.withLock(\.hasForeign) ? decoders : nil, owner: owner) }
 
   /// - Parameters:
   ///   - directory: on a disk with room for the segments.
@@ -51,7 +57,7 @@ package final class FilmSegments: ArtifactStore, SegmentVideos {
   package init(in directory: String, assumedStart: Int64?, decoders: DecoderForkServer?) throws {
     file = try UnnamedFile(in: directory)
     self.assumedStart = assumedStart
-    reader = VideoReader(decoders, owner: directory)
+    (self.decoders, owner) = (decoders, directory)
   }
 
   // MARK: - A store
@@ -63,6 +69,19 @@ package final class FilmSegments: ArtifactStore, SegmentVideos {
   package func tombstone(of session: SessionID) -> Tombstone? { nil }
 
   package func prepare(_ source: BatchReader, cancellation: Cancellation) throws -> Preparation {
+    try requireSession(of: source)
+    // Nobody continues a film.
+    let whole = source.reading(source.batch.closed)
+    return .continued(whole, FilmPublication(film: self, source: whole))
+  }
+
+  package func publisher(of source: BatchReader) throws -> VideoPublisher {
+    try requireSession(of: source)
+    state.withLock { $0.hasForeign = true }
+    return { FilmPublication(film: self, source: source.reading($0)) }
+  }
+
+  private func requireSession(of source: BatchReader) throws(BadBatch) {
     let session = state.withLock { state in
       state.session = state.session ?? source.batch.session
       return state.session
@@ -73,9 +92,6 @@ package final class FilmSegments: ArtifactStore, SegmentVideos {
         "it has session \(source.batch.session), and the film shows session \(session?.description ?? "")",
         advice: "make a film of each: run encode, then stitch")
     }
-    // Nobody continues a film.
-    let whole = source.reading(source.batch.closed)
-    return .continued(whole, FilmPublication(film: self, source: whole))
   }
 
   package func rollBack(_ source: BatchReader, cancellation: Cancellation) -> PublishedBatch? { nil }

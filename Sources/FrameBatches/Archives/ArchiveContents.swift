@@ -17,7 +17,9 @@ import FileSystem
 
 package struct ArchiveContents: BatchContents {
   package private(set) var names: [String] = []
+  package private(set) var recordings: [String] = []
   package private(set) var refused: [RefusedFrame] = []
+  package private(set) var refusedRecordings: [RefusedFrame] = []
   package private(set) var stream: [UInt8]?
   private var files: [String: [UInt8]] = [:]
 
@@ -53,14 +55,14 @@ package struct ArchiveContents: BatchContents {
   package mutating func add(_ item: ArchiveItem) -> Bool {
     switch item {
     case .stream:
-      guard stream == nil, names.isEmpty else { return false }
+      guard stream == nil, files.isEmpty else { return false }
       stream = []
       stream?.reserveCapacity(streamCapacity)
     case .file(let name, let size):
-      guard stream == nil, current == nil, files[name] == nil, names.count < limits.entries,
+      guard stream == nil, current == nil, files[name] == nil, files.count < limits.entries,
         ArchiveEntry.reasonToRefuse(path: name) == nil, (0...limits.frameBytes).contains(size)
       else { return false }
-      names.append(name)
+      if isRecording(name) { recordings.append(name) } else { names.append(name) }
       files[name] = []
       guard size > 0 else { return true }
       current = (name, [], size)
@@ -78,8 +80,8 @@ package struct ArchiveContents: BatchContents {
       guard missing == bytes.count, let whole = current.take() else { return true }
       files[whole.name] = whole.bytes
     case .refused(let frame):
-      guard refused.count < limits.entries else { return false }
-      refused.append(frame)
+      guard refused.count + refusedRecordings.count < limits.entries else { return false }
+      if isRecording(frame.source) { refusedRecordings.append(frame) } else { refused.append(frame) }
     }
     return true
   }

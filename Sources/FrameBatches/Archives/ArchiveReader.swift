@@ -29,7 +29,7 @@ package enum Archive {
       unpacked += entry.size
       if let reason = entry.reasonToRefuse {
         try each(.refused(RefusedFrame(source: entry.path, reason: reason)))
-      } else if entry.kind == .file, !isRecorderJunk(entry.path) {
+      } else if entry.kind == .file, !isRecorderJunk(entry.path) || isRecording(entry.path) {
         if entry.size > limits.frameBytes {
           try each(.refused(.tooLarge(entry.path, size: entry.size, limits)))
         } else if !names.insert(entry.path).inserted {

@@ -22,12 +22,13 @@ struct ZipReader {
     let directory = try ZipDirectory(file, limits: limits)
     var names: Set<String> = []
     var unpacked = 0
+    let keepsRecordings = directory.hasMoreRecordings
     // All limits are checked with the numbers of the directory, before any entry is unpacked.
     let wanted = try directory.entries.indices.filter { index in
       let (entry, header) = (directory.entries[index], directory.entries[index].header)
       if let reason = entry.reasonToRefuse {
         try each(.refused(RefusedFrame(source: header.path.shortened(to: 4_096), reason: reason)))
-      } else if header.kind == .file, !isRecorderJunk(header.path) {
+      } else if header.kind == .file, !isRecorderJunk(header.path) || keepsRecordings && isRecording(header.path) {
         if header.size > limits.frameBytes {
           try each(.refused(.tooLarge(header.path, size: header.size, limits)))
         } else if !names.insert(header.path).inserted {
@@ -140,5 +141,13 @@ struct ZipReader {
     if status == Z_MEM_ERROR { throw DiskError("inflate", "zip", code: ENOMEM) }
     isDone = status == Z_STREAM_END
     return status == Z_OK && filled < output.count
+  }
+}
+
+extension ZipDirectory {
+  /// Whether it has more MP4s than pictures. Beside pictures they are not unpacked.
+  fileprivate var hasMoreRecordings: Bool {
+    let recordings = entries.count { isRecording($0.header.path) }
+    return recordings > 0 && recordings > entries.count { PictureNames.isPicture($0.header.path) }
   }
 }

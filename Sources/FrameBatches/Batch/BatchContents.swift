@@ -11,6 +11,10 @@ package protocol BatchContents: Sendable {
   var names: [String] { get }
   /// The names at the top level of a directory. For an archive, all names: archives may have all files in folders.
   var topNames: [String] { get }
+  /// The paths of the MP4s, which are no frames and not among ``names``.
+  var recordings: [String] { get }
+  /// MP4s that cannot be read.
+  var refusedRecordings: [RefusedFrame] { get }
   /// Whether the files are loose in a file system, so that any number of them costs no memory.
   var isLoose: Bool { get }
   /// The whole content if it is a stream of records in memory; nil for a container of files.
@@ -35,6 +39,8 @@ package protocol BatchContents: Sendable {
 
 extension BatchContents {
   package var topNames: [String] { names }
+  package var recordings: [String] { [] }
+  package var refusedRecordings: [RefusedFrame] { [] }
   package var isLoose: Bool { false }
   package var adviceOnRefused: String? { nil }
   package var stream: [UInt8]? { nil }
@@ -173,6 +179,12 @@ struct ListedContents: BatchContents {
 package func isRecorderJunk(_ name: String) -> Bool {
   let base = lastComponent(of: name)
   return base == ".DS_Store" || base.hasPrefix("._") || base.lowercased().hasSuffix(".mp4")
+}
+
+/// Whether a file is an MP4: see ``BatchContents/recordings``.
+package func isRecording(_ name: String) -> Bool {
+  let base = lastComponent(of: name)
+  return !base.hasPrefix("._") && base.lowercased().hasSuffix(".mp4")
 }
 
 extension BatchContents {

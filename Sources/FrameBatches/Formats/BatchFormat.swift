@@ -43,6 +43,8 @@ package struct BatchDraft {
   package var pointers = PointerEventList()
   /// In the order of their times.
   package var pages: [PageView] = []
+  /// The finished videos that ``frames`` stand for; nil for pictures.
+  var videos: FinishedVideos?
   /// The captures of refused frames whose masks, if they have any, are not in ``frames``.
   package var blindMs: [Int64] = []
 }

@@ -83,14 +83,17 @@ extension Batch {
           : draft.session == nil ? "encode it alone with --session, or rename it; \(SessionID.rule)" : SessionID.rule)
     }
     let isSplit = isLoose && limits.splitsFolders
-    let most = isSplit ? max(limits.frames, Limits.ofFolder.frames) : limits.frames
+    let most =
+      isSplit ? max(limits.frames, Limits.ofFolder.frames) : draft.videos == nil ? limits.frames : limits.segments
     guard draft.frames.count <= most else {
       throw bad(
         "\(draft.frames.count) frames, more than the limit of \(most)",
         isSplit
           ? Limits.adviceOnFolders : Limits.advice("frames", draft.frames.count, most: 100_000, isLoose: isLoose))
     }
-    let order = try FrameOrder(draft, in: source.contents, limits: limits)
+    let order =
+      try draft.videos == nil
+      ? FrameOrder(draft, in: source.contents, limits: limits) : FrameOrder(ofVideos: draft.frames, limits)
     let frames = order.frames
     guard let last = frames.last else {
       let why = (draft.refused + order.refused).first { !$0.isCopy }.map { "; \($0.source): \($0.reason)" } ?? ""
@@ -131,7 +134,7 @@ extension Batch {
     leftOut.ofSession = order.refused.count
     timeZone = draft.timeZone ?? options.timeZone?.description
     (isEndOpen, clockOffsetMs) = (draft.isEndOpen, draft.clockOffsetMs)
-    pages = draft.pages
+    (pages, videos) = (draft.pages, draft.videos)
     // Events are not divided between batches.
     if isSplit || draft.grows, pointers.events.isEmpty {
       folder = GrowingFolder(shownMs: frames[0].timeMs..<endMs)

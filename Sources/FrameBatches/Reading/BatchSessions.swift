@@ -111,7 +111,7 @@ package struct BatchSessions: Sendable {
         var batch = try Batch(
           draft, of: source, session: session, name: name, limits: limits,
           isLoose: source.contents.isLoose && format != NativeFormat.self && format != SequenceFormat.self
-            && draft.pointers.isEmpty)
+            && draft.videos == nil && draft.pointers.isEmpty)
         let leftOut = CompanionNames.pictures(in: draft.refused, of: drafts).count
         if index == 0 {
           // Files with other names belong to no session.

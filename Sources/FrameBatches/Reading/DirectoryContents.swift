@@ -13,7 +13,6 @@ struct DirectoryContents: BatchContents {
   let deeperFolder: String?
   /// The remedy if nothing but ``refused`` entries is there; nil if they have none in common.
   let adviceOnRefused: String?
-  /// The MP4 files, which are never frames.
   let recordings: [String]
   /// The path as given, for the user's shell.
   let place: String
@@ -176,7 +175,7 @@ private struct FolderListing {
     for entry in entries {
       let name = folder + entry.name
       guard !isRecorderJunk(entry.name) else {
-        if entry.kind == .file, entry.name.lowercased().hasSuffix(".mp4") { recordings.append(name) }
+        if entry.kind == .file, isRecording(entry.name) { recordings.append(name) }
         continue
       }
       guard entry.name.utf8.elementsEqual(entry.bytes) else {

@@ -54,16 +54,19 @@ package enum FilmMark {
 struct ContentsWithout: BatchContents {
   let names: [String]
   let topNames: [String]
+  let recordings: [String]
   let isLoose: Bool
   private let all: any BatchContents
 
   init(_ hidden: Set<String>, in all: any BatchContents) {
     names = all.names.filter { !hidden.contains($0) }
     topNames = all.topNames.filter { !hidden.contains($0) }
+    recordings = all.recordings.filter { !hidden.contains($0) }
     (isLoose, self.all) = (all.isLoose, all)
   }
 
   var refused: [RefusedFrame] { all.refused }
+  var refusedRecordings: [RefusedFrame] { all.refusedRecordings }
   var stream: [UInt8]? { all.stream }
   var text: StreamContents? { all.text }
 
@@ -87,7 +90,9 @@ extension BatchSource {
     var hidden: Set<String> = []
     if let target = options.target, let folder, contents.isLoose {
       let path = folder.asFolder
-      if target.hasPrefix(path), case let name = String(target.dropFirst(path.count)), contents.names.contains(name) {
+      if target.hasPrefix(path), case let name = String(target.dropFirst(path.count)),
+        (contents.names + contents.recordings).contains(name)
+      {
         hidden.insert(name)
       }
     }

@@ -45,6 +45,16 @@ struct FrameOrder {
     warnOfEqualInstants(isRecord: isRecord, draft.adviceOnEqualInstants)
   }
 
+  /// Videos tell how long they last: of several at one instant, their reader decides.
+  init(ofVideos videos: [Frame], _ limits: Limits) {
+    frames = videos.filter { limits.instants.contains($0.timeMs) }.sorted {
+      ($0.timeMs, $0.source) < ($1.timeMs, $1.source)
+    }
+    refused = videos.compactMap { video in
+      limits.fault(ofInstant: video.timeMs).map { RefusedFrame(source: video.source, reason: $0) }
+    }
+  }
+
   // MARK: - Clocks
 
   /// Refuses a few frames that are far from all others, or far from those around them in a list: their clock was wrong. A pause between

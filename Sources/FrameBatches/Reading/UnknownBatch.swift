@@ -28,7 +28,17 @@ enum UnknownBatch {
         "the file is \(kind.described)",
         kind.advice(for: name == "stdin" ? nil : name) ?? "put it into a directory, named <unix ms>.jpg")
     }
-    if let first = contents.refused.first(where: { !$0.isCopy }) {
+    if let (first, remedy) = FinishedSegmentsFormat.advice(on: source, limits) {
+      var kind = VideoFormat.mp4
+      if let start = try? contents.start(of: first, count: 1_024), case .video(let video)? = FileKind(of: start) {
+        kind = video
+      }
+      let (cause, advice) = videos(contents, like: first, kind)
+      guard kind.isReadable else { return bad(cause, advice) }
+      // A batch of a queue lies elsewhere for its producer.
+      return bad(cause, source.path == nil ? remedy : "\(remedy); else \(advice)")
+    }
+    if let first = (contents.refused + contents.refusedRecordings).first(where: { !$0.isCopy }) {
       return BadBatch(
         "read", name, "no frames; \(first.source) is \(first.reason)", advice: contents.adviceOnRefused ?? advice)
     }
@@ -37,7 +47,10 @@ enum UnknownBatch {
     }
     let names = NameAdvice(for: source, limits: limits)
     if contents.topNames.isEmpty {
-      if let (cause, advice) = (contents as? DirectoryContents).flatMap(videos) { return bad(cause, advice) }
+      if let first = contents.recordings.first {
+        let (cause, advice) = videos(contents, like: first, .mp4)
+        return bad(cause, advice)
+      }
       return inFolders(contents, names, bad) ?? BadBatch("read", name, "nothing in it", advice: advice)
     }
     let (name, kind) = example(of: contents)
@@ -78,7 +91,7 @@ enum UnknownBatch {
       NumberedName(name).runs.last.flatMap { Int64($0) }.map(Limits().instants.contains) ?? false
     }
     let (cause, advice) = videos(folder, like: first, .mp4)
-    return (cause, isTimed ? "run: encoder-worker import \(folder.place) --output DIR" : advice)
+    return (cause, isTimed ? "run: encoder-worker encode \(folder.place) --output DIR" : advice)
   }
 
   /// - Parameter name: of a video in the batch.
@@ -87,7 +100,7 @@ enum UnknownBatch {
   ) -> (cause: String, advice: String) {
     let suffix = name.split(separator: ".").last.map { "." + $0.lowercased() } ?? ""
     let folder = contents as? DirectoryContents
-    let alike = ((folder?.recordings ?? []) + contents.names).filter { $0.lowercased().hasSuffix(suffix) }
+    let alike = (contents.recordings + contents.names).filter { $0.lowercased().hasSuffix(suffix) }
     let others = alike.count > 1 ? " (\(alike.count) files end in \(suffix))" : ""
     let cause = "'\(lastComponent(of: name).shortened(to: 80))' is \(video.described)\(others)"
     guard let folder else { return (cause, "unpack it; " + video.advice(for: lastComponent(of: name))) }

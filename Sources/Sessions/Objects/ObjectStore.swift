@@ -161,6 +161,14 @@ package final class ObjectStore: WorkerStore, DeferringStore {
     return .alreadyPublished(confirm(own, of: batch, in: session))
   }
 
+  package func publisher(of source: BatchReader) throws -> VideoPublisher {
+    let session = session(source.batch.session)
+    return { batch in
+      let head = try session.removingObjectsIfDeleted { try session.head() }
+      return ObjectPublication(store: self, batch: batch, session: session, head: head)
+    }
+  }
+
   /// Unlisted objects are invisible, so there is nothing to roll back.
   package func rollBack(_ source: BatchReader, cancellation: Cancellation) throws -> PublishedBatch? {
     switch try prepare(source, cancellation: cancellation) {

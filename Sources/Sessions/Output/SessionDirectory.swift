@@ -35,6 +35,12 @@ package struct SessionDirectory {
     reader = VideoReader(decoders, owner: resolved)
   }
 
+  /// Whether a directory is that of a published session.
+  package static func isSession(_ path: String) -> Bool {
+    guard let entries = try? Directory(opening: path).entries() else { return false }
+    return entries.contains { $0.name == IndexText.jsonFile || SegmentName.start(ofManifest: $0.name) != nil }
+  }
+
   /// Returns the deletion of a session; nil if it was not deleted, or its output is missing.
   private static func deletion(of session: SessionID, at path: String) throws -> SessionDeleted? {
     let output = DurableFile.parentDirectory(of: path)

@@ -19,6 +19,10 @@ package protocol ArtifactStore: Sendable {
   ///
   /// - Throws: ``SessionDeleted``; ``Cancelled``.
   func prepare(_ source: BatchReader, cancellation: Cancellation) throws -> Preparation
+  /// Returns the function that publishes the videos of a batch of finished segments.
+  ///
+  /// - Throws: ``BadBatch``, ``SessionDeleted``.
+  func publisher(of source: BatchReader) throws -> VideoPublisher
   /// Rolls back a batch that a dead worker published in part.
   ///
   /// - Returns: the batch if it is published as a whole; nil if nothing of it is left.
@@ -32,6 +36,9 @@ package protocol ArtifactStore: Sendable {
   /// - Returns: the updates that failed; they are retried later.
   func flushPending(all: Bool) -> [ViewUpdateFailure]
 }
+
+/// Begins the publication of one video's batch. Its content is compared with what is published when it is committed.
+package typealias VideoPublisher = (Batch) throws -> any Publication
 
 /// A store of workers, which has a directory of unpublished files.
 package protocol WorkerStore: ArtifactStore, EndingStore {

@@ -73,6 +73,13 @@ package struct DirectoryStore: WorkerStore {
     }
   }
 
+  package func publisher(of source: BatchReader) throws -> VideoPublisher {
+    let directory = SessionDirectory(output: staging.output, session: source.batch.session)
+    try tombstones.requireNone(of: directory.session)
+    try appendGuard?.check(source.batch, in: directory)
+    return { publication(of: $0) }
+  }
+
   package func rollBack(_ source: BatchReader, cancellation: Cancellation) throws -> PublishedBatch? {
     let directory = SessionDirectory(output: staging.output, session: source.batch.session)
     try tombstones.requireNone(of: directory.session)
@@ -86,7 +93,9 @@ package struct DirectoryStore: WorkerStore {
     guard let rest = beginning.rest else {
       return try confirm(beginning.receipt, source.batch.end, in: directory, lock)
     }
-    let own = try own(near, rest, cancellation)
+    let own =
+      try source.batch.videos == nil
+      ? own(near, rest, cancellation) : directory.abandonedVideos(from: source.batch.frames[0].timeMs)
     if own.isWhole(of: rest.batch, retention) { return try confirm(own, of: source.batch, in: directory, lock) }
     try directory.rollBack(own.isEmpty ? directory.abandonedBeginning(of: rest.batch, among: near, but: nil) : own)
     try directory.removeOrphans(keeping: [])
@@ -268,6 +277,18 @@ extension SessionDirectory {
     let captures = Set(batch.frames.map(\.timeMs))
     let isOwn = all.allSatisfy { $0.frames.allSatisfy { captures.contains($0.timeMs) } }
     return isOwn && !all.isWhole ? all : []
+  }
+}
+
+extension SessionDirectory {
+  /// Returns the segments of videos that a worker had published in part when it died. Call it with the session locked: then nobody
+  /// publishes.
+  fileprivate func abandonedVideos(from startMs: Int64) throws -> [PublishedSegment] {
+    var none: SessionIndexCache?
+    let all = Dictionary(grouping: try segments(near: startMs..<Int64.max, &none), by: \.batchDigest).values
+    return all.filter { $0[0].isImported && $0[0].part == 1 && !$0.isWhole }.flatMap(\.self).sorted {
+      $0.startMs < $1.startMs
+    }
   }
 }
 

@@ -23,6 +23,7 @@ struct EnqueuedBatch {
   static func all(
     of paths: [String], _ options: InputOptions, _ limits: Limits, isArchived: Bool = false
   ) throws -> [EnqueuedBatch] {
+    if let finished = try finished(paths, options, limits, isArchived: isArchived) { return [finished] }
     let files = try files(paths)
     try requireOneOfEachName(files)
     let isDirectory = paths.count == 1 && files != paths
@@ -31,7 +32,7 @@ struct EnqueuedBatch {
       return [try described(files, in: path, options, limits)]
     }
     var facts = options
-    let session = options.session ?? WorkerID().description.filter { $0 != "~" }
+    let session = session(options)
     facts.session = session
     var folderLimits = limits
     folderLimits.splitsFolders = true
@@ -78,6 +79,33 @@ struct EnqueuedBatch {
     return batches
   }
 
+  /// Returns the session of frames; a new one if the options name none.
+  private static func session(_ options: InputOptions) -> String {
+    options.session ?? WorkerID().description.filter { $0 != "~" }
+  }
+
+  /// Returns the batch of a folder of finished segments; nil for other frames.
+  private static func finished(
+    _ paths: [String], _ options: InputOptions, _ limits: Limits, isArchived: Bool
+  ) throws -> EnqueuedBatch? {
+    guard paths.count == 1, FinishedSegmentsFormat.mayBe(paths[0]) else { return nil }
+    var facts = options
+    facts.session = session(options)
+    let batch = try BatchSessions(reading: paths[0], options: facts, limits: limits).readers[0].batch
+    guard batch.videos != nil else { return nil }
+    guard options.isSessionOnly else {
+      throw BadBatch(
+        "enqueue", paths[0], "finished segments have times of their own", advice: "leave out all options but --session")
+    }
+    let entries = try Directory(opening: paths[0]).entries(limit: limits.entries)
+    let files = entries.filter { $0.kind == .file && (!isRecorderJunk($0.name) || isRecording($0.name)) }
+    let made = EnqueuedBatch(
+      name: try complete("\(batch.session)@\(batch.frames[0].timeMs)"),
+      files: files.map { paths[0] + "/" + $0.name }, description: nil)
+    try made.requireRoom(limits, isArchived: isArchived)
+    return made
+  }
+
   /// Refuses files that workers would refuse, before the first batch is shown to them.
   private func requireRoom(_ limits: Limits, isArchived: Bool) throws(BadBatch) {
     let entries = files.count + (description == nil ? 0 : 1)
@@ -89,9 +117,9 @@ struct EnqueuedBatch {
     var bytes = 0
     for file in files {
       let size = Self.size(of: file) ?? 0
-      guard size <= limits.fileBytes else {
-        throw BadBatch(
-          "enqueue", file, "\(size) bytes, more than the limit of \(limits.fileBytes)", advice: "move it elsewhere")
+      let most = isRecording(file) ? limits.frameBytes : limits.fileBytes
+      guard size <= most else {
+        throw BadBatch("enqueue", file, "\(size) bytes, more than the limit of \(most)", advice: "move it elsewhere")
       }
       bytes += Self.headerBytes + size
     }

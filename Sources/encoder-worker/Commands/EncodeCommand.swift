@@ -17,7 +17,7 @@ struct EncodeCommand: ReportingCommand {
       encoder-worker encode [<batch> ...] --dry-run [<options>]
       """,
     discussion: """
-      For pipelines and batch engines. The command does not change or move the batches, and a second run changes nothing. It prints a line for each batch, or with --json an object. SIGTERM or SIGINT: it abandons the batches in work and exits with 75; run it again for the rest.
+      For pipelines and batch engines. The command does not change or move the batches, and a second run changes nothing. It prints a line for each batch, or with --json an object. Finished MP4 segments with Sentry's video events are a batch, too: their pictures are copied. SIGTERM or SIGINT: it abandons the batches in work and exits with 75; run it again for the rest.
 
       --dry-run prints the format, the session, each frame with time, hold and size, the gaps, and refused files with the reason. It encodes nothing. Exit status 65 if a batch would be quarantined.
       """)

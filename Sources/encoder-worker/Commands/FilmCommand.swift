@@ -141,7 +141,7 @@ struct FilmCommand: ReportingCommand {
     try FormatLibrary.load()
     let film = try FilmSegments(
       in: DurableFile.parentDirectory(of: target), assumedStart: start == nil ? Self.unknownStart : nil,
-      decoders: nil)
+      decoders: options.decoders)
     let signals = try TerminationSignals()
     let notes = InputNotes(try placedInputs(options))
     try encode(into: film, options, signals, notes)
@@ -217,6 +217,10 @@ struct FilmCommand: ReportingCommand {
     do {
       for receipt in try outcome.get() {
         notes.add(receipt.refused.map { "refused \($0.source): \($0.reason)" } + receipt.warnings, on: path)
+      }
+      for refused in try outcome.get().flatMap(\.refusedSessions) {
+        say("\(path): \(refused.error.advice); or leave it out with --accept")
+        return ExitStatus.badBatch
       }
       return nil
     } catch let same as SamePictures {

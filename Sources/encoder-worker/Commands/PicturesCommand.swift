@@ -104,7 +104,7 @@ struct PicturesCommand: ReportingCommand {
     if let instant = single.instant, let image = ImageFormat(ofName: to) {
       return try writePicture(at: instant, of: source.session, to: to, as: image, results, decoders)
     }
-    try ImportCommand.withSession(source.session, sandbox, decoders) { path in
+    try SegmentsFolder.withSession(source.session, sandbox, decoders) { path in
       if sheet.sheet, let image = ImageFormat(ofName: to) {
         try sheet.draw(path, of: source.session, to: to, as: image, results, decoders)
       } else {

@@ -32,7 +32,7 @@ struct StitchCommand: ReportingCommand {
       encoder-worker stitch <session> --presign --store <url> [<options>]
       """,
     discussion: """
-      SESSION_DIR is a published session, or a directory of finished MP4 segments and their Sentry events, as import reads them.
+      SESSION_DIR is a published session, or a directory of finished MP4 segments and their Sentry events, as encode reads them.
 
       mp4: each frame is shown at its capture minus the session's start, without re-encoding. The film has the timing track, and gaps are chapters.
       Other endings of PATH: an animated picture that loops (.gif, .webp), or the picture at --from (.png, .jpg).
@@ -128,7 +128,7 @@ struct StitchCommand: ReportingCommand {
     if format == .mp4 { try form.requireEncoder(for: to) }
     try map.check()
     let decoders = try sandbox.videoDecoders()
-    try ImportCommand.withSession(source.session, sandbox, decoders) { try stitch($0, to: to, decoders) }
+    try SegmentsFolder.withSession(source.session, sandbox, decoders) { try stitch($0, to: to, decoders) }
   }
 
   private func stitch(_ path: String, to: String, _ decoders: DecoderForkServer?) throws {

@@ -25,6 +25,7 @@ enum FormerNames {
     Row("frame", "pictures SESSION --at T --to FILE"),
     Row("sheet", "pictures SESSION --sheet --to FILE"),
     Row("inspect", "encode BATCH… --dry-run"),
+    Row("import", "encode BATCH… --output DIR"),
     Row("playlist", "stitch SESSION --store URL --format hls --presign"),
     Row("notify", "quarantine list --events --spool DIR"),
     Row("notify list", "quarantine list --events --spool DIR"),

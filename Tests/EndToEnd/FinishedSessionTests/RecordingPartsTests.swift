@@ -37,22 +37,22 @@ import Testing
     let refused = try reencode(1)
     #expect(refused.status == 65, "\(refused.errors)")
     #expect(refused.errors.contains("each named <unix ms of its first picture>.mp4 (this one 1767859515000.mp4)"))
-    #expect(refused.errors.contains("run: encoder-worker import DIRECTORY --session NEW --output DIR"))
+    #expect(refused.errors.contains("run: encoder-worker encode DIRECTORY --session NEW --output DIR"))
     for part in 0..<2 {
       try FileManager.default.moveItem(
         atPath: scratch.path("parts/record-\(part).mp4"),
         toPath: scratch.path("parts/\(Self.startMs + Int64(part) * 3_000).mp4"))
     }
-    let imported = try run(["import", "parts", "--session", "t2", "--output", "out"])
+    let imported = try run(["encode", "parts", "--session", "t2", "--output", "out"])
     #expect(imported.status == 0 && imported.text.contains("2 segments, 60 frames, 6000 ms"), "\(imported.errors)")
     #expect(try run(["stitch", "out/t2", "--to", "film.mp4"]).text.contains("6.0 s, 2 segments"))
   }
 
-  @Test func importIsNotAdvisedForVideosThatItRefuses() throws {
+  @Test func copyingIsNotAdvisedForVideosThatItRefuses() throws {
     try makeParts("-bf", "2", "-g", "30")
     #expect(try reencode(0).status == 0)
     let refused = try reencode(1)
-    #expect(refused.status == 65 && !refused.errors.contains("import"), "\(refused.errors)")
+    #expect(refused.status == 65 && !refused.errors.contains("encoder-worker encode"), "\(refused.errors)")
     #expect(refused.errors.contains("name another session with --session"), "\(refused.errors)")
   }
 
@@ -65,8 +65,8 @@ import Testing
 
   @Test func videosWithoutEventsAreAdvisedToBeNamedByTheirTimeOnly() throws {
     try makeParts("-profile:v", "baseline")
-    let refused = try run(["import", "parts", "--output", "out"])
-    #expect(refused.status == 65 && refused.errors.contains("name it <unix ms of its first picture>.mp4"))
+    let refused = try run(["encode", "parts", "--output", "out"])
+    #expect(refused.status == 65 && refused.errors.contains("name each <unix ms of its first picture>.mp4"))
     #expect(!refused.errors.contains("segmentId"), "\(refused.errors)")
   }
 }

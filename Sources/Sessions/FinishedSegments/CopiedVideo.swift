@@ -6,8 +6,8 @@ import FrameBatches
 import ISOMedia
 import JSON
 
-struct ImportedVideo {
-  let name: String
+package struct CopiedVideo {
+  package let name: String
   /// Of the file.
   let sha256: String
   let startMs: Int64
@@ -26,7 +26,7 @@ struct ImportedVideo {
   private var frames: [PlacedFrame]
   private var refused: [RefusedFrame] = []
   /// Remarks for people.
-  private(set) var warnings: [String] = []
+  package private(set) var warnings: [String] = []
 
   /// A frame on screen.
   private struct PlacedFrame {
@@ -40,13 +40,13 @@ struct ImportedVideo {
   static let roundingNote = "had a time that is no whole millisecond; it was rounded to the nearest one"
 
   /// - Throws: ``BadSession`` if the video cannot be copied, ``FFmpegError`` if it cannot be read.
+  ///
+  /// - Parameter manifest: ours beside the video; nil if there is none.
   init(
-    _ source: SegmentsDirectory.Source, bytes: [UInt8], _ reader: VideoReader, _ limits: Limits,
-    cancellation: Cancellation
+    _ bytes: [UInt8], named name: String, startMs: Int64, _ event: VideoEvent?, _ manifest: PublishedSegment?,
+    _ reader: VideoReader, _ limits: Limits, _ cancellation: Cancellation
   ) throws {
-    let video = try FinishedVideo(
-      reading: bytes, name: source.name, reader, limits: limits, cancellation: cancellation)
-    let (name, startMs, event) = (source.name, source.startMs, source.event)
+    let video = try FinishedVideo(reading: bytes, name: name, reader, limits: limits, cancellation: cancellation)
     let timing = video.timing.flatMap { Self.frames(of: $0, startMs: startMs, limits) }
     let coded = video.samples.enumerated().map { number, sample in
       PlacedFrame(
@@ -57,7 +57,7 @@ struct ImportedVideo {
     self.video = video
     (self.name, self.startMs, self.event) = (name, startMs, event)
     let sha256 = SHA256.hex(of: bytes)
-    let manifest = source.manifest.flatMap { $0.sha256 == sha256 && $0.startMs == startMs ? $0 : nil }
+    let manifest = manifest.flatMap { $0.sha256 == sha256 && $0.startMs == startMs ? $0 : nil }
     self.sha256 = sha256
     self.manifest = manifest
     gapAfterMs = manifest?.gapAfterMs ?? 0
@@ -114,13 +114,13 @@ struct ImportedVideo {
   var lastShownMs: Int64 { frames[frames.count - 1].startMs }
 
   /// Whether `next` begins so little before the end that the last picture's hold can close it. See CONTRACT, seams.
-  func isSeam(before next: ImportedVideo) -> Bool {
+  func isSeam(before next: CopiedVideo) -> Bool {
     2 * (endMs - next.startMs) < intervalMs && next.startMs > lastShownMs
   }
 
   /// Tells the gap before the next video. A picture of ours that was held for exactly the maximum was cut there (`--max-hold`), and
   /// even a short time behind it is a gap.
-  mutating func meet(_ next: ImportedVideo) {
+  mutating func meet(_ next: CopiedVideo) {
     guard manifest == nil, isOurs, next.startMs > endMs, let last = frames.last else { return }
     if endMs - last.timeMs == EncodingOptions().maxHoldMs { gapAfterMs = next.startMs - endMs }
   }
@@ -143,7 +143,7 @@ struct NoDuration: Error {}
 
 // MARK: - As segments
 
-extension ImportedVideo {
+extension CopiedVideo {
   /// Identifies the segments of this video.
   func digest(in session: SessionID) -> String {
     SHA256.hex(of: Array("segment-import/1\n\(session)\n\(sha256) \(startMs) \(endMs)\n".utf8))
@@ -156,17 +156,24 @@ extension ImportedVideo {
     return .object(["imported": .bool(true), "description": .string(String(description.prefix(16)))])
   }
 
-  func batch(in session: SessionID, limits: Limits) -> Batch {
-    var origin: [String: JSONValue] = ["file": .string(name), "sha256": .string(sha256)]
+  /// Returns the batch of this video alone.
+  ///
+  /// - Parameters:
+  ///   - whole: the batch that it is in.
+  ///   - isLast: whether no video of that batch follows.
+  func batch(of whole: Batch, named name: String, isLast: Bool) -> Batch {
+    var origin: [String: JSONValue] = ["file": .string(self.name), "sha256": .string(sha256)]
     origin["segmentId"] = event?.segmentID.map { .number($0) }
     var batch = Batch(
-      name: name, session: session, intervalMs: intervalMs, endMs: endMs, capture: .onChange,
-      isFinal: manifest?.isFinal ?? false,
-      frames: frames.map { Frame(source: $0.source, path: name, timeMs: $0.timeMs) }, refused: refused, warnings: [],
-      metadata: .object(["importedFrom": .object(origin)]))
+      name: name, session: whole.session, intervalMs: intervalMs, endMs: endMs, capture: .onChange,
+      isFinal: manifest?.isFinal ?? false || isLast && whole.isFinal,
+      frames: frames.map { Frame(source: $0.source, path: self.name, timeMs: $0.timeMs) }, refused: refused,
+      warnings: [],
+      metadata: .object(["importedFrom": .object(origin)]), traceParent: whole.traceParent)
     // A segment of another program tells nothing of the time behind it.
     batch.capturesChanges = manifest?.capturesChanges ?? false
     batch.isEndOpen = manifest?.isEndOpen ?? false
+    batch.clockOffsetMs = whole.clockOffsetMs
     return batch
   }
 

@@ -2,8 +2,8 @@ import Foundation
 import TestSupport
 import Testing
 
-/// `import` with segments that overlap, are damaged, or cannot be copied, and with runs that are killed.
-@Suite struct ImportRefusalTests {
+/// `encode` with finished segments that overlap, are damaged, or cannot be copied, and with runs that are killed.
+@Suite struct FinishedSegmentsRefusalTests {
   let scratch: ScratchDirectory
   private let folder: SegmentFolder
   private static let start = SegmentFolder.startMs
@@ -14,24 +14,29 @@ import Testing
   }
 
   private struct Result: Decodable {
-    struct Problem: Decodable {
-      let file: String
-      let problem: String
+    struct Refused: Decodable {
+      let source: String
+      let reason: String
     }
 
-    let videos: Int
-    let duplicates: Int
-    let segments: Int
-    let skipped: [Problem]
-    let refused: [Problem]
-    let warnings: [Problem]
+    struct Error: Decodable {
+      let cause: String
+      let advice: String
+    }
+
+    let segments: Int?
+    let duplicate: Bool?
+    let refused: [Refused]?
+    let warnings: [String]?
+    /// Without a published segment.
+    let error: Error?
   }
 
-  /// Imports the folder.
+  /// Encodes the folder.
   ///
   /// - Returns: the starts of the published segments, from the first video's start, and the program's report.
   private func imported(status: Int32) throws -> (starts: [Int64], result: Result) {
-    let run = try EncoderWorker.run("import", folder.path, "-o", scratch.path("imported"), "--json")
+    let run = try EncoderWorker.run("encode", folder.path, "-o", scratch.path("imported"), "--json")
     #expect(run.status == status, "\(run.errors)")
     let result = try JSONDecoder().decode(Result.self, from: run.output)
     let path = scratch.path("imported/replay")
@@ -47,7 +52,7 @@ import Testing
     let (starts, result) = try imported(status: 0)
     #expect(starts == [0, 3_200, 8_000])
     #expect(
-      result.warnings.map(\.problem) == ["cut 1800 ms before its end, where 1.mp4 begins; 1 frame left out"])
+      result.warnings == ["0.mp4: cut 1800 ms before its end, where 1.mp4 begins; 1 frame left out"])
     let session = try PublishedSession(scratch.path("imported/replay"))
     #expect(session.manifests.map { $0.endMs - Self.start } == [3_200, 8_200, 13_000])
     #expect(session.manifests[0].refused.map(\.source) == ["0.mp4#4"])
@@ -55,20 +60,22 @@ import Testing
     #expect(try EncoderWorker.run("verify", session.path).status == 0)
   }
 
-  @Test func videosOfTheSameTimeAreImportedOnce() throws {
+  @Test func videosOfTheSameTimeArePublishedOnce() throws {
     try folder.video("0.mp4", frames: 2)
     try folder.video("long-0.mp4", frames: 4)
     try folder.copy("long-0.mp4", as: "z-0.mp4")
     try folder.video("inside-1.mp4", frames: 1)
     try folder.events([SegmentFolder.event(0, atMs: 0), SegmentFolder.event(1, atMs: 1_000)])
     let (starts, result) = try imported(status: 65)
-    #expect(starts == [0] && result.videos == 1)
-    #expect(result.refused.map(\.file) == ["0.mp4", "inside-1.mp4"])
-    #expect(result.refused.map(\.problem) == ["long-0.mp4 shows its time", "long-0.mp4 shows its time"])
-    #expect(result.skipped.map(\.problem) == ["the same as long-0.mp4"])
+    #expect(starts == [0] && result.segments == 1)
+    #expect(result.refused?.map(\.source) == ["0.mp4", "z-0.mp4", "inside-1.mp4"])
+    #expect(
+      result.refused?.map(\.reason) == [
+        "long-0.mp4 shows its time", "the same as long-0.mp4", "long-0.mp4 shows its time",
+      ])
   }
 
-  /// The others are imported.
+  /// The others are published.
   @Test func videosThatCannotBeCopiedAreRefusedWithAReason() throws {
     try folder.video("0.mp4")
     try folder.video("1.mp4", as: .reordering, frames: 9)
@@ -84,7 +91,7 @@ import Testing
     try folder.events((0...9).map { SegmentFolder.event($0, atMs: Int64($0) * 20_000) })
     let (starts, result) = try imported(status: 65)
     #expect(starts == [0])
-    let reasons = Dictionary(uniqueKeysWithValues: result.refused.map { ($0.file, $0.problem) })
+    let reasons = Dictionary(uniqueKeysWithValues: (result.refused ?? []).map { ($0.source, $0.reason) })
     #expect(reasons["1.mp4"]?.contains("B-frames") == true && reasons["1.mp4"]?.contains("reencode") == true)
     #expect(reasons["2.mp4"]?.contains("no H.264") == true)
     #expect(reasons["3.mp4"]?.contains("no 4:2:0 of 8 bits") == true)
@@ -92,7 +99,7 @@ import Testing
     for damaged in ["5.mp4", "6.mp4", "8.mp4"] { #expect(reasons[damaged] != nil) }
     #expect(reasons["9.mp4"]?.contains("not square") == true)
     #expect(reasons["nameless.mp4"]?.contains("no event tells when it was recorded") == true)
-    #expect(result.skipped.map(\.file) == ["7.mp4"])
+    #expect(reasons["7.mp4"] == "an empty file")
     // `reencode` takes a video with B-frames.
     let again = try EncoderWorker.run(
       "reencode", folder.file("1.mp4"), "-o", scratch.path("anew"), "-q", "small", "--start", "\(Self.start)")
@@ -108,8 +115,8 @@ import Testing
     return file
   }
 
-  /// Each video is refused, or imported as it can be decoded: the test support verifies all that is published.
-  @Test func mutatedVideosAreRefusedOrImportedAndVerified() throws {
+  /// Each video is refused, or published as it can be decoded: the test support verifies all that is published.
+  @Test func mutatedVideosAreRefusedOrPublishedAndVerified() throws {
     try folder.video("0.mp4", as: .ios)
     let (whole, count) = (try folder.bytes("0.mp4"), Int64(Extent.of(40, full: 2_000)))
     try FileManager.default.removeItem(atPath: folder.file("0.mp4"))
@@ -124,11 +131,12 @@ import Testing
       if random.once(in: 8) { bytes = bytes.prefix(Int(random.int(1...Int64(bytes.count)))) }
       try folder.write("\(Self.start + number * 20_000).mp4", bytes)
     }
-    let run = try EncoderWorker.run("import", folder.path, "-o", scratch.path("imported"), "--json")
+    let run = try EncoderWorker.run("encode", folder.path, "-o", scratch.path("imported"), "--json")
     #expect([0, 65].contains(run.status), "\(run.errors)")
     let result = try JSONDecoder().decode(Result.self, from: run.output)
-    #expect(result.videos + result.skipped.count + result.refused.count == Int(count))
-    #expect(result.videos > 0 && !result.refused.isEmpty)
+    let (segments, refused) = (try #require(result.segments), try #require(result.refused))
+    #expect(segments + refused.count { !$0.source.contains("#") } == Int(count))
+    #expect(segments > 0 && !refused.isEmpty)
   }
 
   @Test func damagedPictureIsNotPublished() throws {
@@ -139,7 +147,7 @@ import Testing
     try folder.write("0.mp4", bytes)
     try folder.events([SegmentFolder.event(0, atMs: 0)])
     let (starts, result) = try imported(status: 65)
-    #expect(starts.isEmpty && result.refused.count == 1)
+    #expect(starts.isEmpty && result.error?.cause.hasPrefix("none of its 1 video can be copied; 0.mp4: ") == true)
     #expect(try names(in: scratch.path("imported")).filter { !$0.hasPrefix(".") }.isEmpty)
   }
 
@@ -152,7 +160,7 @@ import Testing
   func videoWithoutAUsableEventIsRefusedWithAdvice(event: String) throws {
     try folder.video("0.mp4", frames: 1)
     try folder.write("event.json", event)
-    let result = try EncoderWorker.run("import", folder.path, "-o", scratch.path("imported"))
+    let result = try EncoderWorker.run("encode", folder.path, "-o", scratch.path("imported"))
     #expect(result.status == 65)
     #expect(result.errors.contains("put its event beside it as NAME.json"))
   }
@@ -167,24 +175,24 @@ import Testing
         SegmentFolder.event(3, atMs: 10_000), SegmentFolder.event(4, atMs: 20_000), SegmentFolder.event(7, atMs: 1),
         SegmentFolder.event(7, atMs: 2),
       ].joined(separator: "\n"))
-    let (starts, result) = try imported(status: 65)
+    let (starts, result) = try imported(status: 0)
     #expect(starts == [0, 10_000, 20_000])
-    #expect(result.refused.map(\.file) == ["other-7.mp4"])
-    #expect(result.refused[0].problem.hasPrefix("2 events fit to number 7"))
+    #expect(result.refused?.map(\.source) == ["other-7.mp4"])
+    #expect(result.refused?.first?.reason.hasPrefix("2 events fit to number 7") == true)
   }
 
-  @Test func secondImportChangesNothingAndOtherContentIsRefused() throws {
+  @Test func secondRunChangesNothingAndOtherContentIsRefused() throws {
     try folder.video("0.mp4")
     try folder.video("1.mp4")
     try folder.events([SegmentFolder.event(0, atMs: 0), SegmentFolder.event(1, atMs: 9_000)])
-    #expect(try imported(status: 0).result.videos == 2)
+    #expect(try imported(status: 0).result.segments == 2)
     let before = try snapshot(of: scratch.path("imported/replay"))
     let again = try imported(status: 0).result
-    #expect((again.videos, again.duplicates) == (0, 2))
+    #expect(again.duplicate == true)
     #expect(try snapshot(of: scratch.path("imported/replay")) == before)
     try folder.video("1.mp4", frames: 4)
     let other = try imported(status: 65).result
-    #expect(other.refused.map(\.file) == ["1.mp4"])
+    #expect(other.refused?.map(\.source) == ["1.mp4"])
     #expect(try snapshot(of: scratch.path("imported/replay")) == before)
     // More segments continue the session.
     try FileManager.default.removeItem(atPath: folder.file("1.mp4"))
@@ -192,12 +200,12 @@ import Testing
     #expect(try imported(status: 0).starts == [0, 9_000, 30_000])
   }
 
-  @Test func killedImportIsContinuedAndLeavesNoHalfSegment() throws {
+  @Test func killedRunIsContinuedAndLeavesNoHalfSegment() throws {
     try folder.video("0.mp4")
     for segment in 1..<12 { try folder.copy("0.mp4", as: "\(segment).mp4") }
     try folder.events((0..<12).map { SegmentFolder.event($0, atMs: Int64($0) * 5_000) })
-    let arguments = ["import", folder.path, "--output", scratch.path("imported")]
-    try #require(try EncoderWorker.run("import", folder.path, "-o", scratch.path("undisturbed")).status == 0)
+    let arguments = ["encode", folder.path, "--output", scratch.path("imported")]
+    try #require(try EncoderWorker.run("encode", folder.path, "-o", scratch.path("undisturbed")).status == 0)
     var random = Random(seed: 1)
     var (kills, round) = (0, 0)
     while kills < Extent.of(4, full: 40) && round < 200 {
@@ -226,7 +234,7 @@ import Testing
     let result = try Tool.run(
       EncoderWorker.path, ["stitch", folder.path, "--to", film], environment: ["TMPDIR": temporary])
     #expect(result.status == 65)
-    #expect(result.errors.contains("no session, but finished segments: took 1 video, as import does"))
+    #expect(result.errors.contains("no session, but finished segments: took them as encode does"))
     #expect(result.errors.contains("refused 1.mp4"))
     #expect(try Probe(film).packets(of: 0).count == 5)
     // The program's own directory stays, without a file.

@@ -2,8 +2,8 @@ import Foundation
 import TestSupport
 import Testing
 
-/// `import`: finished segments become a session, and their coded pictures stay as they are.
-@Suite struct ImportTests {
+/// `encode`: finished segments become a session, and their coded pictures stay as they are.
+@Suite struct FinishedSegmentsTests {
   let scratch: ScratchDirectory
   private static let start = SegmentFolder.startMs
 
@@ -12,10 +12,10 @@ import Testing
   private func run(_ folder: SegmentFolder, to output: String = "imported", _ options: String...) throws -> Tool.Result
   {
     try Tool.run(
-      EncoderWorker.path, ["import", folder.path, "--output", scratch.path(output), "--json"] + options)
+      EncoderWorker.path, ["encode", folder.path, "--output", scratch.path(output), "--json"] + options)
   }
 
-  /// Imports a folder, and expects no refusal.
+  /// Encodes a folder, and expects no refusal.
   private func imported(_ folder: SegmentFolder) throws -> PublishedSession {
     let result = try run(folder)
     try #require(result.status == 0, "\(result.errors)")
@@ -73,7 +73,7 @@ import Testing
       #expect(try film(folder.path, "direct.mp4", "--gaps", "cut") == cut)
     }
     // With the manifests beside them, nothing is lost.
-    let whole = try EncoderWorker.run("import", session.path, "-o", scratch.path("whole"))
+    let whole = try EncoderWorker.run("encode", session.path, "-o", scratch.path("whole"))
     #expect(whole.status == 0, "\(whole.errors)")
     let copy = try PublishedSession(scratch.path("whole/" + session.index.session))
     #expect(copy.index.gaps == session.index.gaps && copy.index.complete == session.index.complete)
@@ -180,7 +180,7 @@ import Testing
     ])
     let result = try run(folder)
     #expect(result.status == 0)
-    #expect(result.errors.contains("skipped 1.mp4: no duration"))
+    #expect(result.errors.contains("refused 1.mp4: no duration"))
     #expect(result.errors.contains("0.mp4: its last picture has no duration in the file, and is shown for 1000 ms"))
     // The media's duration counts, not the event's.
     let session = try PublishedSession(scratch.path("imported/replay"))

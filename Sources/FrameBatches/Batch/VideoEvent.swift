@@ -1,23 +1,22 @@
 // Sentry's event about a video: rrweb's type 5 with the tag `video`. Sentry's SDKs, `run --sentry` and Sentry's API write it, alone
 // or among other events, as JSON or as lines of JSON.
 
-import FrameBatches
 import JSON
 
-struct VideoEvent: Equatable {
+package struct VideoEvent: Sendable, Equatable {
   /// When the video starts, in unix milliseconds.
-  let startMs: Int64
+  package let startMs: Int64
   /// The number of the segment in its replay; nil if the event has none.
-  let segmentID: Int64?
+  package let segmentID: Int64?
   /// Nominal frames a second; nil if the event has none.
-  let frameRate: Int64?
+  package let frameRate: Int64?
   /// Whether it says that the video lasts. iOS writes seconds, Android milliseconds.
-  let hasDuration: Bool
+  package let hasDuration: Bool
   /// The size of the picture as captured; nil if the event has none.
-  let width: Int64?
-  let height: Int64?
+  package let width: Int64?
+  package let height: Int64?
   /// The size of the video's file in bytes; nil if the event has none.
-  let bytes: Int64?
+  package let bytes: Int64?
 }
 
 extension VideoEvent {
