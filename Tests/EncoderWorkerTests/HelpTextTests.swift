@@ -94,7 +94,7 @@ import Testing
     // An address and what is served there, the extra value of `reencode`, the form of a result or its receiver.
     let different: Set = ["listen", "quality", "to"]
     var meanings: [String: [String: String]] = [:]
-    for leaf in leaves where leaf.name != "import" {
+    for leaf in leaves {
       for option in leaf.schema.options {
         let text = String(option.abstract.prefix { $0 != "(" })
         meanings[option.name, default: [:]][option.abstract.contains("(default") ? text : option.abstract + " "] =

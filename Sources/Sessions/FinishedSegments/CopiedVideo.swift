@@ -131,7 +131,7 @@ package struct CopiedVideo {
     frames.removeAll { $0.startMs >= cutMs }
     refused += left.map { RefusedFrame(source: $0.source, reason: "\(next) shows this time") }
     warnings.append(
-      "cut \(endMs - cutMs) ms before its end, where \(next) begins; \(left.count) frame\(left.count == 1 ? "" : "s") left out"
+      "cut \(endMs - cutMs) ms before its end, where \(next) begins; \(count(left.count, "frame")) left out"
     )
     endMs = cutMs
     gapAfterMs = 0

@@ -103,7 +103,7 @@ package struct FinishedSegments {
     let first = (lost.first ?? refused.first).map { "; \($0.file): \($0.cause)" } ?? ""
     return BadBatch(
       "publish", source.batch.name,
-      "none of its \(SheetText.count(source.batch.frames.count, "video")) can be copied" + first,
+      "none of its \(count(source.batch.frames.count, "video")) can be copied" + first,
       advice: (lost.first ?? refused.first)?.advice ?? "send the recorder's videos and their events, complete")
   }
 

@@ -1,8 +1,8 @@
 import ArgumentParser
 import Encoding
 import FileSystem
-import Reencoding
 import FrameBatches
+import Reencoding
 import SegmentEncoder
 import Sessions
 import Synchronization

@@ -14,8 +14,3 @@ struct HelpPage {
 protocol DescribedCommand: ParsableCommand {
   static var page: HelpPage { get }
 }
-
-extension ImportCommand {
-  static let page = HelpPage(
-    example: "import segments/ --output sessions", required: [["output"]], common: ["session", "json"])
-}

@@ -23,7 +23,8 @@ import Testing
     let rows = try rows()
     #expect(
       rows.map { $0.words.joined(separator: " ") } == [
-        "frame", "sheet", "inspect", "import", "playlist", "notify", "notify list", "notify show", "notify retry", "notify purge",
+        "frame", "sheet", "inspect", "import", "playlist", "notify", "notify list", "notify show", "notify retry",
+        "notify purge",
         "encode --from", "collect --every", "collect --idle", "pictures --format", "reencode --time-zone",
         "prune --segments",
       ])
