@@ -43,7 +43,7 @@ struct CommandSchema {
   let options: [Option]
   let arguments: [Argument]
   let subcommands: [CommandSchema]
-  private let defaultSubcommand: String?
+  let defaultSubcommand: String?
 
   /// The whole program.
   static func program() throws -> CommandSchema {

@@ -70,10 +70,16 @@ struct HelpText {
       section("ARGUMENTS", schema.arguments.map { ("<\($0.name)>" + ($0.isRepeating ? " ..." : ""), $0.abstract) }),
       section(requiredTitle, required.map(Self.row)), section("COMMON OPTIONS", common.map(Self.row)),
       section(required.isEmpty && common.isEmpty ? "OPTIONS" : "MORE OPTIONS", rest.map(Self.row)),
-      section("COMMANDS", schema.subcommands.filter { $0.name != "help" }.map { ($0.name, $0.abstract) }),
+      section("COMMANDS", commands),
       schema.discussion.isEmpty ? "" : "DETAILS:\n" + Self.wrapped(schema.discussion),
     ]
     return parts.filter { !$0.isEmpty }.joined(separator: "\n\n")
+  }
+
+  private var commands: [(String, String)] {
+    schema.subcommands.filter { $0.name != "help" }.map { command in
+      (command.name + (command.name == schema.defaultSubcommand ? " (default)" : ""), command.abstract)
+    }
   }
 
   /// One line for each form of a call.
