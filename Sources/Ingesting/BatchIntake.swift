@@ -17,7 +17,7 @@ package protocol BatchIntake: Sendable {
   ) throws -> IntakeOutcome
   /// The receipt of a batch of a producer; nil if none was taken under this name in the last days. The correction of the clock does
   /// not matter.
-  func receipt(of name: DeliveredName) throws -> ReceiptLog.Receipt?
+  func receipt(of name: DeliveredName) throws -> ReceiptLog.Entry?
   /// The correction of the clock of a session's device, which is kept for some days: a small difference from it is the time that
   /// requests take.
   ///

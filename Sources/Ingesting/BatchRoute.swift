@@ -15,17 +15,17 @@ struct BatchRoute {
 
   let context: IngestContext
 
-  /// - Throws: ``Problem``, ``DiskError``.
+  /// - Throws: ``ProblemDetails``, ``DiskError``.
   func admit(_ request: HTTPRequest, name: String, _ producer: Producer?) throws -> Admission {
     try Self.requireName(name)
     let own = DeliveredName(name, of: producer?.name)
     if request.method == "GET" || request.method == "HEAD" { return .answer(try receipt(of: own)) }
-    guard request.method == "PUT" else { throw Problem(allowing: "PUT, GET, HEAD", not: request.method) }
+    guard request.method == "PUT" else { throw ProblemDetails(allowing: "PUT, GET, HEAD", not: request.method) }
     try request.requireNoCoding()
     if let type = request.mediaType, !request.isOfForm(from: producer),
       let other = Self.otherTypes.first(where: { type.hasPrefix($0) })
     {
-      throw Problem(
+      throw ProblemDetails(
         .unsupportedType, "\(other.hasSuffix("/") ? other + "*" : other) is no batch",
         advice: "send an archive, a frame stream or JSON as application/octet-stream")
     }
@@ -70,16 +70,16 @@ struct BatchRoute {
           reading: draft.path, options: input, limits: context.settings.limits,
           unpacker: context.decoders, cancellation: .never.or(afterMs: Self.readMs))
       } catch let bad as BadBatch {
-        throw Problem(.invalidBatch, "\(bad)".oneLine, advice: bad.advice.oneLine)
+        throw ProblemDetails(.invalidBatch, "\(bad)".oneLine, advice: bad.advice.oneLine)
       } catch is Cancelled {
-        throw Problem(.tooMany, "reading the batch takes long", retryAfterS: 10)
+        throw ProblemDetails(.tooMany, "reading the batch takes long", retryAfterS: 10)
       }
     }
     let sessions = batch.readers.map(\.batch.session)
     if let producer {
       for text in sessions.map(\.description) + batch.refused.map(\.session) {
         guard let session = SessionID(text), producer.mayWrite(to: session) else {
-          throw Problem(session: text, notOf: producer)
+          throw ProblemDetails(session: text, notOf: producer)
         }
       }
     }
@@ -89,23 +89,23 @@ struct BatchRoute {
 
   private func receipt(of name: DeliveredName) throws -> HTTPResponse {
     guard let receipt = try context.intake.receipt(of: name) else {
-      throw Problem(.notFound, "no batch of this name was taken in the last days", advice: "send it")
+      throw ProblemDetails(.notFound, "no batch of this name was taken in the last days", advice: "send it")
     }
     return .json(["batch": .string(name.name), "sha256": .string(receipt.digest), "takenMs": .number(receipt.atMs)])
   }
 
-  private static func requireName(_ name: String) throws(Problem) {
+  private static func requireName(_ name: String) throws(ProblemDetails) {
     guard !name.isEmpty, name.utf8.count <= IngestSettings.nameBytes, BatchDirectory.isComplete(name),
       name.oneLine == name
     else {
-      throw Problem(
+      throw ProblemDetails(
         .badRequest, "no name for a batch",
         advice: "name it with at most \(IngestSettings.nameBytes) bytes: no dot in front, no .tmp or .part behind")
     }
   }
 
-  private static func conflict(_ name: String) -> Problem {
-    Problem(.conflict, "another batch has the name \(name)", advice: "name each batch once")
+  private static func conflict(_ name: String) -> ProblemDetails {
+    ProblemDetails(.conflict, "another batch has the name \(name)", advice: "name each batch once")
   }
 
   private static func answer(_ name: DeliveredName, _ digest: String, _ bytes: Int, isNew: Bool) -> HTTPResponse {

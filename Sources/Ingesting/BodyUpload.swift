@@ -20,7 +20,7 @@ final class BodyUpload: BodyReceiver {
     let traceParent: TraceParent?
   }
 
-  /// Takes the file of a body; throws ``Problem``, or a failure of the environment.
+  /// Takes the file of a body; throws ``ProblemDetails``, or a failure of the environment.
   typealias Finish = (UploadDraft) throws -> HTTPResponse
 
   private let request: Request
@@ -30,10 +30,10 @@ final class BodyUpload: BodyReceiver {
   private var hasEnded = false
 
   /// - Parameter name: of the file.
-  /// - Throws: ``Problem``, ``DiskError``.
+  /// - Throws: ``ProblemDetails``, ``DiskError``.
   init(_ request: Request, named name: String, _ context: IngestContext, _ conclude: @escaping Finish) throws {
     guard context.meter.beginBody(of: request.producer, limit: context.settings.bodies) else {
-      throw Problem(.tooMany, "\(context.settings.bodies) bodies are coming already", retryAfterS: 2)
+      throw ProblemDetails(.tooMany, "\(context.settings.bodies) bodies are coming already", retryAfterS: 2)
     }
     do {
       draft = try UploadDraft(name, in: context.intake.drafts)
@@ -49,7 +49,7 @@ final class BodyUpload: BodyReceiver {
   func take(_ bytes: UnsafeRawBufferPointer) -> HTTPResponse? {
     context.meter.addBytes(bytes.count)
     do {
-      guard draft.size + bytes.count <= request.limit else { throw Problem(bodyLimit: request.limit) }
+      guard draft.size + bytes.count <= request.limit else { throw ProblemDetails(bodyLimit: request.limit) }
       try draft.write(bytes)
       return nil
     } catch {
@@ -61,7 +61,7 @@ final class BodyUpload: BodyReceiver {
     do {
       let digest = draft.digest()
       guard request.digest == nil || request.digest == digest else {
-        throw Problem(.wrongDigest, "the SHA-256 of the body is \(digest)", advice: "send the body again")
+        throw ProblemDetails(.wrongDigest, "the SHA-256 of the body is \(digest)", advice: "send the body again")
       }
       if let trace = request.traceParent, !draft.keep(trace), context.intake.keepsTracesInFiles {
         context.noteLostTrace(in: draft.path)
@@ -93,7 +93,7 @@ final class BodyUpload: BodyReceiver {
   }
 }
 
-extension Problem {
+extension ProblemDetails {
   init(bodyLimit limit: Int) {
     self.init(.tooLarge, "more than the limit of \(limit) bytes", advice: "split the batch, or see --limit")
   }

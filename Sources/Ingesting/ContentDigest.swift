@@ -4,8 +4,8 @@ import FrameBatches
 /// The SHA-256 that a `Content-Digest` header states (RFC 9530): `sha-256=:BASE64:`, among digests of other algorithms, which are ignored.
 enum ContentDigest {
   /// - Returns: 64 hexadecimal digits; nil without a SHA-256.
-  /// - Throws: ``Problem`` for a header that is no dictionary of byte sequences (RFC 9651).
-  static func sha256(in header: String?) throws(Problem) -> String? {
+  /// - Throws: ``ProblemDetails`` for a header that is no dictionary of byte sequences (RFC 9651).
+  static func sha256(in header: String?) throws(ProblemDetails) -> String? {
     guard let header else { return nil }
     var found: String?
     for member in header.split(separator: ",", omittingEmptySubsequences: false) {
@@ -23,7 +23,7 @@ enum ContentDigest {
     return found
   }
 
-  private static let malformed = Problem(
+  private static let malformed = ProblemDetails(
     .badRequest, "Content-Digest is malformed", advice: "send Content-Digest: sha-256=:BASE64 OF THE SHA-256:")
 }
 

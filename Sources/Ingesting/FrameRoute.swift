@@ -18,27 +18,27 @@ struct FrameRoute: Sendable {
   /// Ends a session once all its batches are finished.
   let endSession: @Sendable (SessionID) throws -> Void
 
-  /// - Throws: ``Problem``, ``DiskError``.
+  /// - Throws: ``ProblemDetails``, ``DiskError``.
   func admit(_ request: HTTPRequest, _ session: SessionID, _ producer: Producer?) throws -> Admission {
     guard let pictures else {
-      throw Problem(
+      throw ProblemDetails(
         .notConfigured, "with --queue and --store, pictures need a directory that outlives the worker",
         advice: "set --ingest-state DIR, or send batches")
     }
     guard let text = request.argument("t"), let timeMs = Int64(text), "\(timeMs)" == text else {
-      throw Problem(.badRequest, "t is no capture in unix milliseconds", advice: "send ?t=1767859512340")
+      throw ProblemDetails(.badRequest, "t is no capture in unix milliseconds", advice: "send ?t=1767859512340")
     }
     guard HTTPRequest.sendingTimes.contains(timeMs) else {
-      throw Problem(.badRequest, "t is no capture in unix milliseconds", advice: "send ?t=1767859512340")
+      throw ProblemDetails(.badRequest, "t is no capture in unix milliseconds", advice: "send ?t=1767859512340")
     }
     let aheadMs = try request.aheadMs
     // A capture that may be corrected is checked when it is.
     if aheadMs == nil, let fault = context.settings.limits.fault(ofInstant: timeMs) {
-      throw Problem(.badRequest, fault, advice: "send t in unix milliseconds")
+      throw ProblemDetails(.badRequest, fault, advice: "send t in unix milliseconds")
     }
     try request.requireNoCoding()
     guard let type = request.mediaType, Self.types.contains(type) || request.isOfForm(from: producer) else {
-      throw Problem(
+      throw ProblemDetails(
         .unsupportedType, "a picture has the Content-Type \(Self.types.sorted().joined(separator: ", "))",
         advice: "send the bytes of one PNG, JPEG or WebP file")
     }
@@ -52,7 +52,7 @@ struct FrameRoute: Sendable {
         let taken = try pictures.add(
           draft, to: session, at: timeMs, aheadMs: aheadMs, kind: kind, digest: digest, from: producer)
         if taken.outcome == .conflict {
-          throw Problem(
+          throw ProblemDetails(
             .conflict, "another picture of \(session) has the capture \(taken.timeMs)",
             advice: "send one picture an instant")
         }
@@ -75,7 +75,7 @@ struct FrameRoute: Sendable {
 
   /// Ends a session, after all its pictures are in batches.
   ///
-  /// - Throws: ``Problem``, or a failure of the environment.
+  /// - Throws: ``ProblemDetails``, or a failure of the environment.
   func end(_ session: SessionID, _ request: HTTPRequest, _ producer: Producer?) throws -> HTTPResponse {
     if let refusal = context.gate.stopRefusal { throw refusal }
     try pictures?.close(session)
@@ -88,10 +88,12 @@ struct FrameRoute: Sendable {
 
   /// Returns the ending for the name of a picture's file.
   ///
-  /// - Throws: ``Problem`` for a file that is no whole picture within the limits.
+  /// - Throws: ``ProblemDetails`` for a file that is no whole picture within the limits.
   private static func kind(of path: String, _ limits: Limits) throws -> String {
-    guard let bytes = try DurableFile.contents(of: path, limit: limits.fileBytes) else { throw Problem.failure }
-    func bad(_ cause: String, _ advice: String) -> Problem { Problem(.invalidBatch, cause, advice: advice) }
+    guard let bytes = try DurableFile.contents(of: path, limit: limits.fileBytes) else { throw ProblemDetails.failure }
+    func bad(_ cause: String, _ advice: String) -> ProblemDetails {
+      ProblemDetails(.invalidBatch, cause, advice: advice)
+    }
     guard let kind = ImageKind(of: bytes) else {
       let fault = bytes.isEmpty ? "an empty body" : FileKind(of: bytes)?.fault ?? FileKind.unknown
       throw bad(fault, "send the bytes of one PNG, JPEG or WebP file")

@@ -23,16 +23,16 @@ struct HookRoute: Sendable {
   /// nil without a store and a queue.
   let hook: StoreHook?
 
-  /// - Throws: ``Problem``, or a failure of the environment.
+  /// - Throws: ``ProblemDetails``, or a failure of the environment.
   func admit(_ request: HTTPRequest, _ producer: Producer?) throws -> Admission {
-    guard request.method == "POST" else { throw Problem(allowing: "POST", not: request.method) }
+    guard request.method == "POST" else { throw ProblemDetails(allowing: "POST", not: request.method) }
     if let producer, !producer.prefix.isEmpty {
-      throw Problem(
+      throw ProblemDetails(
         .forbidden, "\(producer.name) may write to its own sessions only, and a store tells of all",
         advice: "give the store a token without a session prefix")
     }
     guard let hook else {
-      throw Problem(
+      throw ProblemDetails(
         .notConfigured, "notifications of a store need a queue and a store", advice: "set --queue and --store")
     }
     try request.requireNoCoding()
@@ -41,7 +41,7 @@ struct HookRoute: Sendable {
     return .receive(
       try BodyUpload(upload, named: "notification", context) { draft in
         guard let bytes = try DurableFile.contents(of: draft.path, limit: Self.maximumBytes) else {
-          throw Problem.failure
+          throw ProblemDetails.failure
         }
         let batches = try Self.batches(in: bytes, hook.place)
         if !batches.names.isEmpty { _ = try hook.names.add(batches.names) }
@@ -49,15 +49,15 @@ struct HookRoute: Sendable {
       })
   }
 
-  private static func batches(in bytes: [UInt8], _ place: ObjectPlace) throws(Problem) -> NotifiedBatches {
+  private static func batches(in bytes: [UInt8], _ place: ObjectPlace) throws(ProblemDetails) -> NotifiedBatches {
     let value: JSONValue
     do {
       value = try JSONParser.parse(bytes)
     } catch {
-      throw Problem(.badRequest, "the body is \(error)", advice: "send the notification as JSON")
+      throw ProblemDetails(.badRequest, "the body is \(error)", advice: "send the notification as JSON")
     }
     guard let notification = ObjectCreatedNotification(value) else {
-      throw Problem(
+      throw ProblemDetails(
         .badRequest, "the body is no notification of an object store",
         advice: "send notifications as S3, MinIO, Ceph, R2, SNS or EventBridge write them")
     }

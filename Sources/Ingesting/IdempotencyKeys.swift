@@ -8,11 +8,11 @@ final class IdempotencyKeys: Sendable {
   /// Those of the last requests, and those from before.
   private let known = Mutex((new: [String: String](), old: [String: String]()))
 
-  /// Notes a request; throws ``Problem`` if its key came with other content.
-  func require(_ key: String?, of producer: Producer?, for content: String) throws(Problem) {
+  /// Notes a request; throws ``ProblemDetails`` if its key came with other content.
+  func require(_ key: String?, of producer: Producer?, for content: String) throws(ProblemDetails) {
     guard let key else { return }
     guard key.count <= IngestSettings.keyCharacters, !key.isEmpty else {
-      throw Problem(
+      throw ProblemDetails(
         .badRequest, "an Idempotency-Key has 1 to \(IngestSettings.keyCharacters) characters",
         advice: "send a shorter one")
     }
@@ -24,7 +24,7 @@ final class IdempotencyKeys: Sendable {
       return nil
     }
     guard before == nil || before == content else {
-      throw Problem(
+      throw ProblemDetails(
         .conflict, "the Idempotency-Key came with another request", advice: "use a key for one request only")
     }
   }

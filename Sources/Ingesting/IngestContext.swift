@@ -36,7 +36,7 @@ package final class IngestContext: Sendable {
   }
 
   /// Logs and counts an answer to a request that would write.
-  func record(_ response: HTTPResponse, to path: String, of producer: Producer?, _ problem: Problem? = nil) {
+  func record(_ response: HTTPResponse, to path: String, of producer: Producer?, _ problem: ProblemDetails? = nil) {
     meter.count(response)
     var facts: Logger.Metadata = ["path": "\(path.shortened(to: 300))", "status": .stringConvertible(response.status)]
     if let producer { facts["producer"] = "\(producer.name)" }
@@ -60,8 +60,8 @@ package final class IngestContext: Sendable {
   }
 
   /// Logs a failure of the disk, the store or the queue, and returns the answer to it.
-  func problem(_ error: any Error) -> Problem {
-    if let problem = error as? Problem { return problem }
+  func problem(_ error: any Error) -> ProblemDetails {
+    if let problem = error as? ProblemDetails { return problem }
     logger.error("ingest.failed", metadata: ["error": "\(error)"])
     return .failure
   }

@@ -17,25 +17,27 @@ final class IngestGate: Sendable {
   }
 
   /// The reason why nothing is taken while the worker stops.
-  var stopRefusal: Problem? { isStopping() ? Problem(.unavailable, "the worker stops", retryAfterS: 5) : nil }
+  var stopRefusal: ProblemDetails? {
+    isStopping() ? ProblemDetails(.unavailable, "the worker stops", retryAfterS: 5) : nil
+  }
 
   /// The reason why a body is not taken; nil if it is.
   ///
   /// - Parameters:
   ///   - bytes: the body's size as announced.
   ///   - producer: the one that sends it.
-  func refusal(ofBytes bytes: Int = 0, from producer: Producer? = nil) -> Problem? {
+  func refusal(ofBytes bytes: Int = 0, from producer: Producer? = nil) -> ProblemDetails? {
     if let stopRefusal { return stopRefusal }
     do {
       let least = max(settings.minFree, IngestSettings.smallestFree)
       if try DurableFile.freeBytes(at: intake.drafts) - min(bytes, settings.bodyBytes) < least {
-        return Problem(.unavailable, "too little free space on the worker's disk", retryAfterS: 30)
+        return ProblemDetails(.unavailable, "too little free space on the worker's disk", retryAfterS: 30)
       }
       let waiting = try waitingCounts()
       // A worker with a queue that counts names only does not know whose they are.
       let own = producer.flatMap { waiting.byProducer[$0.nameInQueues] } ?? 0
       guard FairShare.allows(producer, own: own, all: waiting.all, limit: settings.backlog) else {
-        return Problem(.tooMany, "\(waiting.all) batches wait already", retryAfterS: 10)
+        return ProblemDetails(.tooMany, "\(waiting.all) batches wait already", retryAfterS: 10)
       }
       return nil
     } catch {

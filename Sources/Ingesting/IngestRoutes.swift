@@ -38,7 +38,7 @@ package struct IngestRoutes: Sendable {
 
   /// The routes for a server.
   package var body: BodyRoutes {
-    BodyRoutes(refusal: { Problem(status: $0, $1).response }, admit: admit)
+    BodyRoutes(refusal: { ProblemDetails(status: $0, $1).response }, admit: admit)
   }
 
   package func admit(_ request: HTTPRequest) -> Admission {
@@ -52,7 +52,7 @@ package struct IngestRoutes: Sendable {
     do {
       if let answer = try open(request) { return .answer(answer) }
       if request.method == "OPTIONS", let origin = request.header("Origin") {
-        throw Problem(
+        throw ProblemDetails(
           .forbidden, "pages of \(origin.shortened(to: 200).oneLine) may not send", advice: "set --ingest-origin")
       }
       producer = try authorized(request)
@@ -72,20 +72,22 @@ package struct IngestRoutes: Sendable {
     }
     if parts.count == 4, parts[0] == "v1", parts[1] == "sessions", ["frames", "end"].contains(parts[3]) {
       guard let session = SessionID(parts[2]) else {
-        throw Problem(.badRequest, "no session id", advice: SessionID.rule)
+        throw ProblemDetails(.badRequest, "no session id", advice: SessionID.rule)
       }
-      if let producer, !producer.mayWrite(to: session) { throw Problem(session: session.description, notOf: producer) }
-      guard request.method == "POST" else { throw Problem(allowing: "POST", not: request.method) }
+      if let producer, !producer.mayWrite(to: session) {
+        throw ProblemDetails(session: session.description, notOf: producer)
+      }
+      guard request.method == "POST" else { throw ProblemDetails(allowing: "POST", not: request.method) }
       return parts[3] == "end"
         ? .answer(try frames.end(session, request, producer)) : try frames.admit(request, session, producer)
     }
-    throw Problem(
+    throw ProblemDetails(
       .notFound, "nothing is at \(request.path.shortened(to: 300).oneLine)",
       advice: "see /v1/openapi.json for what is there")
   }
 
   /// The answers that need no token; nil if the request is for something else.
-  private func open(_ request: HTTPRequest) throws(Problem) -> HTTPResponse? {
+  private func open(_ request: HTTPRequest) throws(ProblemDetails) -> HTTPResponse? {
     let answer: HTTPResponse
     switch request.path {
     case "/healthz": answer = HTTPResponse(.text, Array("ok\n".utf8))
@@ -101,16 +103,18 @@ package struct IngestRoutes: Sendable {
     case "/": answer = HTTPResponse(.text, Array("encoder-worker ingest: see /v1/openapi.json\n".utf8))
     default: return nil
     }
-    guard ["GET", "HEAD"].contains(request.method) else { throw Problem(allowing: "GET, HEAD", not: request.method) }
+    guard ["GET", "HEAD"].contains(request.method) else {
+      throw ProblemDetails(allowing: "GET, HEAD", not: request.method)
+    }
     return answer
   }
 
   /// - Returns: nil if there are no tokens.
-  private func authorized(_ request: HTTPRequest) throws(Problem) -> Producer? {
+  private func authorized(_ request: HTTPRequest) throws(ProblemDetails) -> Producer? {
     guard let tokens else {
       // A page of any site can send requests to this machine. Browsers name the page.
       guard request.header("Origin") == nil || origins.origin(of: request) != nil else {
-        throw Problem(
+        throw ProblemDetails(
           .forbidden, "requests of web pages need a token", advice: "set --ingest-tokens, or --ingest-origin")
       }
       return nil
@@ -119,7 +123,7 @@ package struct IngestRoutes: Sendable {
     guard words.count == 2, words[0].lowercased() == "bearer",
       let producer = tokens.producer(withToken: String(words[1]))
     else {
-      throw Problem(
+      throw ProblemDetails(
         .unauthorized, words.isEmpty ? "no token" : "the token is not known", advice: "send Authorization: Bearer TOKEN"
       )
     }

@@ -29,7 +29,7 @@ package struct ObjectIntake: BatchIntake {
   }
 
   private struct StoredReceipt {
-    let receipt: ReceiptLog.Receipt
+    let receipt: ReceiptLog.Entry
     let isTaken: Bool
     let tag: ObjectTag
   }
@@ -58,7 +58,7 @@ package struct ObjectIntake: BatchIntake {
     while true {
       if let tag = try write(name, digest, isTaken: false, when: condition) {
         return StoredReceipt(
-          receipt: ReceiptLog.Receipt(name: name, digest: digest, atMs: WallClock.nowMs), isTaken: false, tag: tag)
+          receipt: ReceiptLog.Entry(name: name, digest: digest, atMs: WallClock.nowMs), isTaken: false, tag: tag)
       }
       guard let known = try stored(name) else {
         condition = .absent
@@ -102,12 +102,12 @@ package struct ObjectIntake: BatchIntake {
     guard let object = try batches.objects.get(Self.receipts + name, limit: 1 << 16) else { return nil }
     let members = try? JSONParser.parse(object.bytes).object
     // An object that is none of ours is replaced.
-    let receipt = ReceiptLog.Receipt(
+    let receipt = ReceiptLog.Entry(
       name: name, digest: members?["sha256"]?.string ?? "", atMs: members?["atMs"]?.integer ?? 0)
     return StoredReceipt(receipt: receipt, isTaken: members?["taken"]?.bool ?? false, tag: object.tag)
   }
 
-  package func receipt(of name: DeliveredName) throws -> ReceiptLog.Receipt? {
+  package func receipt(of name: DeliveredName) throws -> ReceiptLog.Entry? {
     try stored(name.receipt).flatMap { $0.isTaken ? $0.receipt : nil }
   }
 

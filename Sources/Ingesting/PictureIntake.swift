@@ -66,7 +66,7 @@ package final class PictureIntake: Sendable {
 
   /// Takes a picture: see ``PictureSession/add(_:at:aheadMs:kind:digest:bytes:)``.
   ///
-  /// - Throws: ``Problem``, ``DiskError``.
+  /// - Throws: ``ProblemDetails``, ``DiskError``.
   func add(
     _ draft: UploadDraft, to session: SessionID, at timeMs: Int64, aheadMs: Int64?, kind: String, digest: String,
     from producer: Producer?
@@ -74,7 +74,7 @@ package final class PictureIntake: Sendable {
     let hasRoom = waitingBytes.withLock {
       FairShare.allows(producer, own: $0[producer], all: $0.all, limit: Self.maximumBytes)
     }
-    guard hasRoom else { throw Problem(.tooMany, "too many pictures wait for a batch", retryAfterS: 5) }
+    guard hasRoom else { throw ProblemDetails(.tooMany, "too many pictures wait for a batch", retryAfterS: 5) }
     let taken = try with(session, for: producer) {
       try $0.add(draft.path, at: timeMs, aheadMs: aheadMs, kind: kind, digest: digest, bytes: draft.size)
     }
@@ -103,7 +103,7 @@ package final class PictureIntake: Sendable {
             return try body(found)
           } catch {
             // The state in memory may not be that on the disk.
-            if !(error is Problem) { open = nil }
+            if !(error is ProblemDetails) { open = nil }
             throw error is SessionInUse ? Self.inUse(session) : error
           }
         }
@@ -113,12 +113,12 @@ package final class PictureIntake: Sendable {
     }
   }
 
-  private func entry(of session: SessionID, for producer: Producer?) throws(Problem) -> Entry {
-    try entries.withLock { entries throws(Problem) in
+  private func entry(of session: SessionID, for producer: Producer?) throws(ProblemDetails) -> Entry {
+    try entries.withLock { entries throws(ProblemDetails) in
       if let known = entries[session] { return known.entry }
       let own = entries.values.count { $0.producer?.name == producer?.name }
       guard FairShare.allows(producer, own: own, all: entries.count, limit: Self.maximumSessions) else {
-        throw Problem(.tooMany, "\(entries.count) sessions are open already", retryAfterS: 15)
+        throw ProblemDetails(.tooMany, "\(entries.count) sessions are open already", retryAfterS: 15)
       }
       let entry = Entry(nil)
       entries[session] = (entry, producer)
@@ -126,8 +126,8 @@ package final class PictureIntake: Sendable {
     }
   }
 
-  private static func inUse(_ session: SessionID) -> Problem {
-    Problem(
+  private static func inUse(_ session: SessionID) -> ProblemDetails {
+    ProblemDetails(
       .unavailable, "another worker collects the pictures of \(session)", retryAfterS: 5,
       advice: "send the pictures of a session to one worker")
   }
@@ -170,7 +170,7 @@ package final class PictureIntake: Sendable {
       do {
         try close(session)
         closing.finish(session, in: SessionClosing.ingest)
-      } catch is Problem {
+      } catch is ProblemDetails {
         // Another worker has the pictures.
       }
     }
@@ -201,7 +201,7 @@ package final class PictureIntake: Sendable {
         } else if Self.ageMs(of: path + "/journal") ?? Self.ageMs(of: path) ?? 0 > Self.removedMs {
           try PictureSession(session, in: spool, rules).remove()
         }
-      } catch is SessionInUse, is Problem {
+      } catch is SessionInUse, is ProblemDetails {
         // Another worker does that, or a later scan.
       }
     }

@@ -77,7 +77,7 @@ final class PictureSession {
     let offset = aheadMs.map { ClockOffset.next(after: clockOffsetMs, near: $0) } ?? 0
     let timeMs = deviceMs + offset
     if let fault = limits.fault(ofInstant: timeMs) {
-      throw Problem(.badRequest, fault, advice: "send t in unix milliseconds")
+      throw ProblemDetails(.badRequest, fault, advice: "send t in unix milliseconds")
     }
     if let known = digests[timeMs] { return (known == digest ? .known : .conflict, timeMs) }
     let picture = ReceivedPicture(at: timeMs, digest, clockOffsetMs: offset, kind: kind, bytes: bytes)

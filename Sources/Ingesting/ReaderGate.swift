@@ -13,7 +13,7 @@ final class ReaderGate: Sendable {
 
   private let state = Monitor(State())
 
-  /// - Throws: ``Problem`` if the others take long.
+  /// - Throws: ``ProblemDetails`` if the others take long.
   func pass<R>(for producer: Producer?, _ body: () throws -> R) throws -> R {
     let untilMs = MonotonicClock.milliseconds() + Self.patienceMs
     state.change { $0.waiting.add(1, of: producer) }
@@ -27,7 +27,7 @@ final class ReaderGate: Sendable {
       return leftMs > 0 ? .wait(ms: leftMs) : .found(false)
     }
     state.change { $0.waiting.add(-1, of: producer) }
-    guard isFree else { throw Problem(.tooMany, "other batches are being read", retryAfterS: 5) }
+    guard isFree else { throw ProblemDetails(.tooMany, "other batches are being read", retryAfterS: 5) }
     defer { state.change { $0.reading.add(-1, of: producer) } }
     return try body()
   }

@@ -10,7 +10,7 @@ import Glibc
 import Synchronization
 
 package struct ReceiptLog: Sendable {
-  package struct Receipt: Sendable, Equatable {
+  package struct Entry: Sendable, Equatable {
     package let name: String
     /// SHA-256 in hexadecimal digits.
     package let digest: String
@@ -46,7 +46,7 @@ package struct ReceiptLog: Sendable {
   }
 
   /// Returns the receipt of a name; nil if there is none.
-  package func receipt(of name: String) throws -> Receipt? { try withShard(of: name) { $0.receipt(of: name) } }
+  package func receipt(of name: String) throws -> Entry? { try withShard(of: name) { $0.receipt(of: name) } }
 
   /// Calls `body` with the receipts among which that of `name` is. No other request has one of these names meanwhile.
   ///
@@ -70,7 +70,7 @@ package struct ReceiptLog: Sendable {
   /// A file of receipts, locked until the last reference goes.
   package final class Shard {
     private let file: LineFile
-    private var receipts: [Receipt] = []
+    private var receipts: [Entry] = []
 
     fileprivate init(_ file: LineFile) { self.file = file }
 
@@ -88,10 +88,10 @@ package struct ReceiptLog: Sendable {
       return true
     }
 
-    package func receipt(of name: String) -> Receipt? { receipts.last { $0.name == name } }
+    package func receipt(of name: String) -> Entry? { receipts.last { $0.name == name } }
 
     /// Appends a receipt. It is on the disk when this returns.
-    package func add(_ receipt: Receipt) throws(DiskError) {
+    package func add(_ receipt: Entry) throws(DiskError) {
       if receipts.count >= maximumLines { return try rewrite(receipts.suffix(maximumLines / 2) + [receipt]) }
       try file.append(Self.line(receipt))
       receipts.append(receipt)
@@ -103,24 +103,24 @@ package struct ReceiptLog: Sendable {
       if kept.count < receipts.count { try rewrite(kept[...]) }
     }
 
-    private func rewrite(_ kept: ArraySlice<Receipt>) throws(DiskError) {
+    private func rewrite(_ kept: ArraySlice<Entry>) throws(DiskError) {
       try DurableFile.replace(file.path, kept.flatMap(Self.line), temporary: file.path + ".new")
       try Directory(opening: DurableFile.parentDirectory(of: file.path)).sync()
       receipts = Array(kept)
     }
 
-    private static func line(_ receipt: Receipt) -> [UInt8] {
+    private static func line(_ receipt: Entry) -> [UInt8] {
       Array("\(receipt.digest) \(receipt.atMs) \(receipt.name)\n".utf8)
     }
 
     /// - Returns: nil for a line that is none.
-    private static func receipt(_ line: ArraySlice<UInt8>) -> Receipt? {
+    private static func receipt(_ line: ArraySlice<UInt8>) -> Entry? {
       let parts = line.split(separator: UInt8(ascii: " "), maxSplits: 2)
       guard parts.count == 3, parts[0].count == 64, let digest = String(validating: parts[0], as: UTF8.self),
         let atMs = String(validating: parts[1], as: UTF8.self).flatMap({ Int64($0) }),
         let name = String(validating: parts[2], as: UTF8.self)
       else { return nil }
-      return Receipt(name: name, digest: digest, atMs: atMs)
+      return Entry(name: name, digest: digest, atMs: atMs)
     }
   }
 

@@ -17,10 +17,10 @@ extension HTTPRequest {
     producer != nil && mediaType == "application/x-www-form-urlencoded"
   }
 
-  /// - Throws: ``Problem`` for a body that is compressed for the way only.
-  func requireNoCoding() throws(Problem) {
+  /// - Throws: ``ProblemDetails`` for a body that is compressed for the way only.
+  func requireNoCoding() throws(ProblemDetails) {
     guard let coding = header("Content-Encoding"), coding.lowercased() != "identity" else { return }
-    throw Problem(
+    throw ProblemDetails(
       .unsupportedType, "the Content-Encoding \(coding.shortened(to: 40).oneLine) is not taken",
       advice: "leave it out; the worker reads .tar.gz and .tar.zst as they are")
   }
@@ -30,10 +30,10 @@ extension HTTPRequest {
 
   /// Milliseconds by which this clock is ahead of that of the sender; nil if the request does not say when it was sent.
   var aheadMs: Int64? {
-    get throws(Problem) {
+    get throws(ProblemDetails) {
       if let text = argument("sent") {
         guard let sentMs = Int64(text), Self.sendingTimes.contains(sentMs) else {
-          throw Problem(
+          throw ProblemDetails(
             .badRequest, "sent is no time in unix milliseconds", advice: "send sent=1767859512340, or leave it out")
         }
         return WallClock.nowMs - sentMs
@@ -45,13 +45,14 @@ extension HTTPRequest {
 
   /// Checks the headers of a body.
   ///
-  /// - Throws: ``Problem``.
-  func upload(limit: Int, _ producer: Producer?) throws(Problem) -> BodyUpload.Request {
+  /// - Throws: ``ProblemDetails``.
+  func upload(limit: Int, _ producer: Producer?) throws(ProblemDetails) -> BodyUpload.Request {
     let digest = try ContentDigest.sha256(in: header("Content-Digest"))
     guard header("Content-Length") != nil || header("Transfer-Encoding") != nil else {
-      throw Problem(.lengthRequired, "the request has no length", advice: "send Content-Length, or the body in chunks")
+      throw ProblemDetails(
+        .lengthRequired, "the request has no length", advice: "send Content-Length, or the body in chunks")
     }
-    if let bytes = bodyBytes, bytes > limit { throw Problem(bodyLimit: limit) }
+    if let bytes = bodyBytes, bytes > limit { throw ProblemDetails(bodyLimit: limit) }
     return BodyUpload.Request(
       path: path, producer: producer, limit: limit, digest: digest, idempotencyKey: header("Idempotency-Key"),
       traceParent: header(TraceParent.key).flatMap { TraceParent($0) })
@@ -80,7 +81,7 @@ extension HTTPResponse {
   }
 }
 
-extension Problem {
+extension ProblemDetails {
   init(session: String, notOf producer: Producer) {
     self.init(
       .forbidden, "\(producer.name) may not write to the session \(session.shortened(to: 128).oneLine)",

@@ -35,7 +35,7 @@ package struct SpoolIntake: BatchIntake {
       if let known = shard.receipt(of: name.receipt) { return known.digest == digest ? .known : .conflict }
       guard try place(path, as: name.text, digest: digest) else { return .conflict }
       try Directory(opening: spool.incoming).sync()
-      try shard.add(ReceiptLog.Receipt(name: name.receipt, digest: digest, atMs: WallClock.nowMs))
+      try shard.add(ReceiptLog.Entry(name: name.receipt, digest: digest, atMs: WallClock.nowMs))
       return .taken
     }
   }
@@ -58,7 +58,7 @@ package struct SpoolIntake: BatchIntake {
     return true
   }
 
-  package func receipt(of name: DeliveredName) throws -> ReceiptLog.Receipt? {
+  package func receipt(of name: DeliveredName) throws -> ReceiptLog.Entry? {
     try receipts.receipt(of: name.receipt)
   }
 
@@ -70,7 +70,7 @@ package struct SpoolIntake: BatchIntake {
       let next = ClockOffset.next(after: known?.clockOffsetMs ?? 0, near: offsetMs)
       let isKept =
         known.map { $0.clockOffsetMs == next && $0.atMs > WallClock.nowMs - ClockOffset.keptMs } ?? (next == 0)
-      if !isKept { try shard.add(ReceiptLog.Receipt(name: name, clockOffsetMs: next, atMs: WallClock.nowMs)) }
+      if !isKept { try shard.add(ReceiptLog.Entry(name: name, clockOffsetMs: next, atMs: WallClock.nowMs)) }
       return next
     }
   }

@@ -95,7 +95,7 @@ public final class BatchEncoder: Sendable {
     }
 
     /// The place of an input in a row.
-    package enum Place {
+    package enum Placement {
       case shown(ReadBatch)
       /// It has the same pictures as an input before.
       case same(asInput: String)
@@ -104,7 +104,7 @@ public final class BatchEncoder: Sendable {
     /// Places it behind the inputs before.
     ///
     /// - Throws: ``BadBatch``.
-    package func place(in row: inout InputRow, named path: String) throws -> Place {
+    package func place(in row: inout InputRow, named path: String) throws -> Placement {
       switch try row.place(batch, named: path) {
       case .shown(let placed): .shown(ReadBatch(batch: placed, opening: opening))
       case .same(let other): .same(asInput: other)

@@ -4,6 +4,8 @@ import Testing
 
 @testable import encoder_worker
 
+private let program: any ParsableCommand.Type = encoder_worker.EncoderWorker.self
+
 /// The help of all commands, and their options by name.
 @Suite struct HelpTextTests {
   private struct Leaf {
@@ -19,13 +21,13 @@ import Testing
       let own = schema.subcommands.filter { $0.name != "help" }
       return own.isEmpty ? [Leaf(words: words, schema: schema)] : own.flatMap { leaves($0, words + [$0.name]) }
     }
-    self.leaves = leaves(try .program(), [])
+    self.leaves = leaves(try .program(program), [])
   }
 
   private static func lines(_ words: String...) throws -> [String] { try lines(words) }
 
   private static func lines(_ words: [String]) throws -> [String] {
-    try #require(try HelpText.answer(to: words)).split(separator: "\n", omittingEmptySubsequences: false)
+    try #require(try HelpText.answer(to: words, of: program)).split(separator: "\n", omittingEmptySubsequences: false)
       .map(String.init)
   }
 
@@ -50,7 +52,7 @@ import Testing
       #expect(lines[0].hasPrefix("USAGE: encoder-worker "), "\(leaf.name)")
       let example = try #require(lines.prefix { !$0.isEmpty }.last { $0.hasPrefix("EXAMPLE: ") }, "\(leaf.name)")
       let words = example.split(separator: " ").dropFirst(2).map(String.init)
-      let (command, count) = try CommandSchema.program().find(words[...])
+      let (command, count) = try CommandSchema.program(program).find(words[...])
       #expect(command.name == leaf.schema.name, "\(example)")
       // The options that `config` is asked about are those of another command.
       guard leaf.name != "config show" else { continue }
@@ -107,13 +109,13 @@ import Testing
 
   @Test func helpOfUnknownCommandsIsWrongUsage() {
     for words in [["help", "nothing"], ["help", "quarantine", "lst"], ["nothing", "--help"]] {
-      #expect(throws: ValidationError.self, "\(words)") { try HelpText.answer(to: words) }
+      #expect(throws: ValidationError.self, "\(words)") { try HelpText.answer(to: words, of: program) }
     }
   }
 
   @Test func defaultCommandHasItsOwnHelp() throws {
     #expect(try Self.lines("--spool", "x", "--help") == Self.lines("help", "run"))
-    #expect(try HelpText.answer(to: ["run", "--spool", "x"]) == nil)
-    #expect(try HelpText.answer(to: ["encode", "--", "--help"]) == nil)
+    #expect(try HelpText.answer(to: ["run", "--spool", "x"], of: program) == nil)
+    #expect(try HelpText.answer(to: ["encode", "--", "--help"], of: program) == nil)
   }
 }

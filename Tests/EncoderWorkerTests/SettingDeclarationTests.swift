@@ -5,6 +5,8 @@ import Testing
 
 @testable import encoder_worker
 
+private let program: any ParsableCommand.Type = encoder_worker.EncoderWorker.self
+
 /// Only an option that is declared as a setting acts in a file and in the environment: all options of all commands.
 @Suite struct SettingDeclarationTests {
   private static let capture: Set = ["capture", "interval", "name-time", "time-zone", "times", "session-from"]
@@ -61,7 +63,7 @@ import Testing
   }
 
   @Test func onlyDeclaredOptionsAreSettings() throws {
-    let commands = try Self.leaves(.program())
+    let commands = try Self.leaves(.program(program))
     #expect(Set(commands.map { $0.words.joined(separator: " ") }) == Set(Self.settings.keys))
     for (words, command) in commands {
       let name = words.joined(separator: " ")
@@ -71,15 +73,17 @@ import Testing
 
   /// A name that is a setting of another command is accepted, because one file serves all commands, and changes nothing.
   @Test func optionThatIsNoSettingIsNeverTakenFromAVariableOrAFile() throws {
-    let program = try CommandSchema.program()
-    let everywhere = Set(program.allOptions.filter(\.isSetting).map(\.name))
+    let schema = try CommandSchema.program(program)
+    let everywhere = Set(schema.allOptions.filter(\.isSetting).map(\.name))
     var elsewhere: [String] = []
-    for (words, command) in Self.leaves(program) {
+    for (words, command) in Self.leaves(schema) {
       for option in command.options where !option.isSetting {
         let value = option.isFlag ? "true" : option.example
         let file = try scratch.file("settings.conf", Array("\(option.name) = \(value)\n".utf8))
         let variables = [(name: Self.variable(option.name), value: value)]
-        let calls = [{ try Invocation(words, variables) }, { try Invocation(words, [], file: file) }]
+        let calls = [
+          { try Invocation(of: program, words, variables) }, { try Invocation(of: program, words, [], file: file) },
+        ]
         for (index, call) in calls.enumerated() {
           if everywhere.contains(option.name) {
             elsewhere.append(option.name)
@@ -107,7 +111,7 @@ import Testing
   ])
   func optionThatActsIsNoSetting(command: String, option: String, value: String) throws {
     let words = command.split(separator: " ").map(String.init)
-    #expect(throws: ValidationError.self) { try Invocation(words, [(Self.variable(option), value)]) }
+    #expect(throws: ValidationError.self) { try Invocation(of: program, words, [(Self.variable(option), value)]) }
   }
 
   @Test func deletionIsNotReversedByASetting() throws {
@@ -131,7 +135,7 @@ import Testing
   @Test func factsOfOptionsAreInNoDumpForOthers() throws {
     let text = try EncoderWorker.run("--experimental-dump-help").text
     #expect(text.contains(#""valueName" : "quality""#) && !text.contains(#/"discussion" : "\d+"/#))
-    #expect(try CommandSchema.program().find(["encode"]).command.option("quality")?.isSetting == true)
+    #expect(try CommandSchema.program(program).find(["encode"]).command.option("quality")?.isSetting == true)
   }
 
   /// The file of settings serves all commands: a name that another command still has is an error for the renamed one only.
@@ -139,16 +143,16 @@ import Testing
     for (option, now) in [("every", "batch-every"), ("idle", "end-after-pause")] {
       for command in ["collect", "run", "encode"] {
         let error = #expect(throws: ValidationError.self) {
-          try Invocation([command], [(Self.variable(option), "5")])
+          try Invocation(of: program, [command], [(Self.variable(option), "5")])
         }
         #expect(error.map { "\($0)".contains("'\(option)' of collect is now '\(now)'") } == true)
       }
     }
     let zone = [(name: Self.variable("time-zone"), value: "UTC")]
-    let error = #expect(throws: ValidationError.self) { try Invocation(["reencode"], zone) }
+    let error = #expect(throws: ValidationError.self) { try Invocation(of: program, ["reencode"], zone) }
     #expect(error.map { "\($0)".contains("'time-zone' of reencode is now 'overlay-time-zone'") } == true)
-    _ = try Invocation(["collect"], zone)
-    _ = try Invocation(["reencode"], zone + [(Self.variable("overlay-time-zone"), "UTC")])
+    _ = try Invocation(of: program, ["collect"], zone)
+    _ = try Invocation(of: program, ["reencode"], zone + [(Self.variable("overlay-time-zone"), "UTC")])
   }
 
   @Test func documentationListsTheSettingsOfEachCommand() throws {
@@ -161,7 +165,7 @@ import Testing
       }
       for command in cells[0] { listed[command, default: []].formUnion(cells[1]) }
     }
-    for (words, _) in try Self.leaves(.program()) {
+    for (words, _) in try Self.leaves(.program(program)) {
       // All commands of a group have a row of the group's name, or one of their own.
       let names = [words.joined(separator: " "), words[0]]
       let all = names.reduce(into: Set<String>()) { $0.formUnion(listed[$1] ?? []) }

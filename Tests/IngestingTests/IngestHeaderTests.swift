@@ -24,7 +24,7 @@ import Testing
       "", "sha-256", "sha-256=", "sha-256=:\(text)", "sha-256=\(text)", "sha-256=:%%%:", "sha-256=:AAAA:",
       "sha-256=:\(text):,", "SHA-256=:\(text):", "sha-256=:\(text):, sha-256=:\(text):", "=:\(text):", "a b=:AAAA:",
     ] {
-      #expect(throws: Problem.self, "\(header)") { try ContentDigest.sha256(in: header) }
+      #expect(throws: ProblemDetails.self, "\(header)") { try ContentDigest.sha256(in: header) }
     }
   }
 
@@ -67,7 +67,7 @@ import Testing
     try keys.require("k", of: producer, for: "a")
     try keys.require("k", of: nil, for: "b")
     try keys.require(nil, of: producer, for: "b")
-    #expect(throws: Problem.self) { try keys.require("k", of: producer, for: "b") }
-    #expect(throws: Problem.self) { try keys.require("", of: producer, for: "a") }
+    #expect(throws: ProblemDetails.self) { try keys.require("k", of: producer, for: "b") }
+    #expect(throws: ProblemDetails.self) { try keys.require("", of: producer, for: "a") }
   }
 }

@@ -274,7 +274,7 @@ private struct FailingIntake: BatchIntake {
   ) throws -> IntakeOutcome {
     throw DiskError("open", path, code: EIO)
   }
-  func receipt(of name: DeliveredName) throws -> ReceiptLog.Receipt? { throw DiskError("open", name.text, code: EIO) }
+  func receipt(of name: DeliveredName) throws -> ReceiptLog.Entry? { throw DiskError("open", name.text, code: EIO) }
   func clockOffsetMs(of session: SessionID, near offsetMs: Int64) throws -> Int64 { 0 }
   func waitingCounts() throws -> (all: Int, byProducer: [String: Int]) { (0, [:]) }
   func sweep(_ number: Int) throws {}

@@ -60,7 +60,7 @@ import WorkQueues
       ])
     #expect(batches.map(\.clockOffsetMs) == [0, hourMs, 0])
     // A sender may state any time.
-    #expect(throws: Problem.self) { try add(9, aheadMs: -(1 << 46), to: session) }
+    #expect(throws: ProblemDetails.self) { try add(9, aheadMs: -(1 << 46), to: session) }
   }
 
   /// The captures of the only batch with this name.

@@ -17,14 +17,14 @@ import Testing
   }
 
   private func add(_ name: String, atMs: Int64 = WallClock.nowMs) throws {
-    try log.withShard(of: name) { try $0.add(ReceiptLog.Receipt(name: name, digest: digest, atMs: atMs)) }
+    try log.withShard(of: name) { try $0.add(ReceiptLog.Entry(name: name, digest: digest, atMs: atMs)) }
   }
 
   @Test func receiptIsFoundByItsWholeName() throws {
     for name in ["a b.tar", "ä", "a", "a b"] { try add(name, atMs: 7) }
     let again = try ReceiptLog(in: scratch.path("ingested"))
     for name in ["a b.tar", "ä", "a", "a b"] {
-      #expect(try again.receipt(of: name) == ReceiptLog.Receipt(name: name, digest: digest, atMs: 7))
+      #expect(try again.receipt(of: name) == ReceiptLog.Entry(name: name, digest: digest, atMs: 7))
     }
     #expect(try again.receipt(of: "b.tar") == nil)
   }
@@ -69,7 +69,7 @@ import Testing
     // Names of one shard.
     for number in 0..<1_200 {
       try log.withShard(of: "one") {
-        try $0.add(ReceiptLog.Receipt(name: "\(number)", digest: digest, atMs: WallClock.nowMs))
+        try $0.add(ReceiptLog.Entry(name: "\(number)", digest: digest, atMs: WallClock.nowMs))
       }
     }
     try log.withShard(of: "one") { shard in

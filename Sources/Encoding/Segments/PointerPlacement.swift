@@ -12,7 +12,7 @@ package struct PointerPlacement {
   package private(set) var warnings: [String] = []
 
   /// A place in ``touches``.
-  private struct Place {
+  private struct Position {
     let segment: Int
     let event: Int
     /// The position in pixels of the picture.
@@ -27,7 +27,7 @@ package struct PointerPlacement {
   private var segment = 0
   private var hold = 0
   /// The last event of each pointer that may go on.
-  private var open: [Int32: Place] = [:]
+  private var open: [Int32: Position] = [:]
   private var outside = 0
 
   /// - Parameters:
@@ -72,7 +72,7 @@ package struct PointerPlacement {
         offsetMs: event.timeMs - segments[segment][0].startMs, kind: event.kind, pointer: event.pointer, x: x, y: y))
     let goesOn = event.kind == .down || event.kind == .move
     let index = (touches[segment]?.events.count ?? 1) - 1
-    open[event.pointer] = goesOn ? Place(segment: segment, event: index, x: point.x, y: point.y) : nil
+    open[event.pointer] = goesOn ? Position(segment: segment, event: index, x: point.x, y: point.y) : nil
     return true
   }
 

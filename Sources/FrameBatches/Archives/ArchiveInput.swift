@@ -23,7 +23,7 @@ package enum Compression {
 @safe package final class ArchiveInput {
   /// Reads the next bytes into memory. Returns the number of bytes: 0 at the end, `-errno` on failure, and `-ECANCELED` when a stop
   /// is requested.
-  package typealias Source = (UnsafeMutableRawBufferPointer) -> Int
+  package typealias ReadFunction = (UnsafeMutableRawBufferPointer) -> Int
   /// Reads bytes at any offset, with the same results.
   package typealias RandomSource = (_ offset: Int, UnsafeMutableRawBufferPointer) -> Int
 
@@ -48,7 +48,7 @@ package enum Compression {
   private var readBytes = 0
   private var position = 0
 
-  package convenience init(_ source: @escaping Source) { unsafe self.init(size: nil) { unsafe source($1) } }
+  package convenience init(_ source: @escaping ReadFunction) { unsafe self.init(size: nil) { unsafe source($1) } }
 
   /// - Parameter size: bytes of a file; nil for a pipe.
   package init(size: Int?, _ source: @escaping RandomSource) {

@@ -6,7 +6,7 @@ import FileSystem
 /// The inputs of a call that are placed so far.
 package struct InputRow {
   /// The place of an input.
-  package enum Place {
+  package enum Placement {
     case shown(BatchSessions)
     /// It has the same pictures as an input before.
     case same(asInput: String)
@@ -63,7 +63,7 @@ package struct InputRow {
   /// Places the next input. One of several sessions stays as it is.
   ///
   /// - Throws: ``BadBatch`` if the row has no place for it.
-  package mutating func place(_ input: BatchSessions, named path: String) throws -> Place {
+  package mutating func place(_ input: BatchSessions, named path: String) throws -> Placement {
     guard isOrdered, input.readers.count == 1, let reader = input.readers.first else { return .shown(input) }
     // A `batch.json` without times leaves them to the numbers of its files.
     let isNumbered =

@@ -20,14 +20,14 @@ package struct TimeList: Sendable, Equatable {
   }
 
   /// Where the list lies.
-  enum Place: Sendable, Equatable {
+  enum Location: Sendable, Equatable {
     /// The absolute path of its file, without links.
     case file(String)
     /// Its name in the batch.
     case batch(String)
   }
 
-  let place: Place
+  let place: Location
   let entries: [Entry]
   let faults: [Fault]
   /// Whether the times count from the first picture: durations.
@@ -63,7 +63,7 @@ package struct TimeList: Sendable, Equatable {
   }
 
   /// - Parameter zone: that of local times.
-  init(_ bytes: [UInt8], at place: Place, zone: ZoneRules?) throws(InvalidOption) {
+  init(_ bytes: [UInt8], at place: Location, zone: ZoneRules?) throws(InvalidOption) {
     self.place = place
     let name = if case .file(let path) = place { lastComponent(of: path) } else { "the list" }
     func bad(_ cause: String) -> InvalidOption { InvalidOption(.times, "\(name): \(cause)") }

@@ -36,7 +36,7 @@ extension ConfigCommand {
     var words: [String] = []
 
     func run() throws {
-      let call = try Invocation(words, SettingsEnvironment.variables(), file: settings.config)
+      let call = try Invocation(of: EncoderWorker.self, words, SettingsEnvironment.variables(), file: settings.config)
       validate(call)
       let rows = call.options.filter(\.option.isSetting).flatMap { resolved in
         resolved.values.map { (resolved.option, value: $0.value, source: $0.source) }
@@ -64,7 +64,7 @@ extension ConfigCommand {
       // The parser does not know that a command needs a spool, or else a queue and a store.
       let places = call.options.filter { !$0.given.isEmpty }.compactMap(\.option.facts.place)
       let hasSpool = call.options.contains { $0.option.facts.place == .spool }
-      let place = hasSpool && !places.contains(.store) ? OptionFacts.Place.spool : .store
+      let place = hasSpool && !places.contains(.store) ? OptionFacts.Backend.spool : .store
       let missing = call.options.filter {
         ($0.option.isRequired || $0.option.facts.place == place) && $0.given.isEmpty
       }

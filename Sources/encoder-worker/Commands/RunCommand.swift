@@ -140,7 +140,7 @@ struct RunCommand: ReportingCommand {
 
   /// The default command also gets options that no command has. The parser would blame the words after them.
   private func requireKnownOptions() throws {
-    let command = try CommandSchema.program().find(["run"]).command
+    let command = try CommandSchema.program(EncoderWorker.self).find(["run"]).command
     let given = CommandLine.arguments.dropFirst().prefix { $0 != "--" }
     for word in given where word.hasPrefix("--") {
       let name = String(word.dropFirst(2).prefix { $0 != "=" })

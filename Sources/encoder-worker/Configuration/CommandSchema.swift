@@ -45,20 +45,20 @@ struct CommandSchema {
   let subcommands: [CommandSchema]
   let defaultSubcommand: String?
 
-  /// The whole program.
-  static func program() throws -> CommandSchema {
+  /// - Parameter root: the whole program.
+  static func program(_ root: any ParsableCommand.Type) throws -> CommandSchema {
     let register = OptionFacts.Register()
     let text = OptionFacts.$register.withValue(register) {
       do {
-        _ = try EncoderWorker.parseAsRoot(["--experimental-dump-help"])
+        _ = try root.parseAsRoot(["--experimental-dump-help"])
         return ""
       } catch {
         // The parser throws its output, as it does for help.
-        return EncoderWorker.message(for: error)
+        return root.message(for: error)
       }
     }
     return CommandSchema(
-      try JSONParser.parse(Array(text.utf8)).object?["command"] ?? .null, EncoderWorker.self, register)
+      try JSONParser.parse(Array(text.utf8)).object?["command"] ?? .null, root, register)
   }
 
   private init(_ help: JSONValue, _ type: (any ParsableCommand.Type)?, _ register: OptionFacts.Register) {

@@ -18,13 +18,13 @@ struct HelpText {
   /// Returns the help that a call asks for; nil if it asks for none.
   ///
   /// - Throws: wrong usage for an unknown command.
-  static func answer(to words: [String]) throws -> String? {
+  static func answer(to words: [String], of root: any ParsableCommand.Type) throws -> String? {
     let options = words.prefix { $0 != "--" }
     let isHelp = words.first == "help"
     guard isHelp || options.contains(where: { ["-h", "--help"].contains($0) }) else { return nil }
     let asked = options.dropFirst(isHelp ? 1 : 0).filter { !["-h", "--help"].contains($0) }
-    if asked.isEmpty { return program() }
-    var (schema, names) = (try CommandSchema.program(), [String]())
+    if asked.isEmpty { return program(root) }
+    var (schema, names) = (try CommandSchema.program(root), [String]())
     for word in asked {
       guard let named = schema.subcommands.first(where: { $0.name == word }) else { break }
       (schema, names) = (named, names + [word])
@@ -44,8 +44,8 @@ struct HelpText {
   // MARK: the program
 
   /// The help of the program, which fits a screen of 24 lines.
-  static func program() -> String {
-    let configuration = EncoderWorker.configuration
+  static func program(_ root: any ParsableCommand.Type) -> String {
+    let configuration = root.configuration
     let rows = configuration.groupedSubcommands.flatMap { group in
       group.subcommands.enumerated().map { index, command in
         let name = command.configuration.commandName ?? ""

@@ -4,6 +4,7 @@ import FileSystem
 /// A call of the program: its words, and the settings that file and environment add to them. Flags override the
 /// environment, the environment overrides the file. Options that may be repeated keep all values, the nearest last.
 struct Invocation {
+  private let root: any ParsableCommand.Type
   let command: CommandSchema
   let tokens: ArgumentTokens
   /// The words that name the command.
@@ -30,9 +31,14 @@ struct Invocation {
       || first == "help" || first.hasPrefix("---") || first.hasPrefix("--generate-completion-script")
   }
 
+  /// - Parameter root: the program.
   /// - Throws: a usage error that names the file's line or the variable.
-  init(_ words: [String], _ variables: [(name: String, value: String)], file named: String? = nil) throws {
-    let program = try CommandSchema.program()
+  init(
+    of root: any ParsableCommand.Type, _ words: [String], _ variables: [(name: String, value: String)],
+    file named: String? = nil
+  ) throws {
+    self.root = root
+    let program = try CommandSchema.program(root)
     let (command, count) = program.find(words[...])
     let tokens = ArgumentTokens(words.dropFirst(count), of: command)
     let declared = DeclaredSettings(program)
@@ -65,7 +71,7 @@ struct Invocation {
       if command.option(setting.name)?.isFlag != true { return "--\(setting.name)=\(setting.value)" }
       return setting.value == "true" ? "--\(setting.name)" : nil
     }
-    return try EncoderWorker.parseAsRoot(commandName + words + more + tokens.words)
+    return try root.parseAsRoot(commandName + words + more + tokens.words)
   }
 
   /// Returns the command with all its settings. If the parser refuses them, the program ends; if it would not without
@@ -77,7 +83,7 @@ struct Invocation {
       return try parse(added, with: more)
     } catch {
       // A value that is alive here at the exit counts as a leak.
-      EncoderWorker.exit(withError: tell(error, with: more) ? EncoderWorker.exitCode(for: error) : error)
+      root.exit(withError: tell(error, with: more) ? root.exitCode(for: error) : error)
     }
   }
 
@@ -86,26 +92,28 @@ struct Invocation {
   /// - Returns: whether it is one.
   @inline(never)
   private func tell(_ error: any Error, with more: [String]) -> Bool {
-    guard let text = text(blaming: error, with: more) ?? UnknownOptions.text(blaming: error, commandName + tokens.words)
-    else { return false }
+    let words = commandName + tokens.words
+    guard let text = text(blaming: error, with: more) ?? UnknownOptions.text(blaming: error, words, of: root) else {
+      return false
+    }
     say(lines: text)
     return true
   }
 
   /// Returns the parser's message with the source of the setting that it would not refuse without; nil if there is none.
   private func text(blaming error: any Error, with more: [String]) -> String? {
-    let message = EncoderWorker.message(for: error)
+    let message = root.message(for: error)
     // The nearest one first.
     let blamed = added.indices.last { index in
       do {
         _ = try parse(Array(added[..<index] + added[(index + 1)...]), with: more)
         return true
       } catch {
-        return EncoderWorker.message(for: error) != message
+        return root.message(for: error) != message
       }
     }
     guard let blamed else { return nil }
-    return EncoderWorker.fullMessage(for: error)
+    return root.fullMessage(for: error)
       .replacing(message, with: "\("\(added[blamed].source)".oneLine): \(message)", maxReplacements: 1).printable
   }
 }

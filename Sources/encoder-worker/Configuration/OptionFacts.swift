@@ -4,7 +4,7 @@ import Synchronization
 /// Facts of an option that the parser does not know. They are declared with the option, as a part of its help.
 struct OptionFacts: Equatable {
   /// One of two places of batches: a command works with either.
-  enum Place { case spool, store }
+  enum Backend { case spool, store }
 
   /// A kind of value with a secret in it.
   enum Secret { case queue, receiver }
@@ -16,7 +16,7 @@ struct OptionFacts: Equatable {
   /// A valid value.
   var example = "1"
   /// The place of batches that the option names.
-  var place: Place?
+  var place: Backend?
   var secret: Secret?
   /// Whether the option replaces the command's arguments.
   var replacesArguments = false
@@ -67,7 +67,7 @@ extension ArgumentHelp {
   ///   - isNeeded: whether some calls need it.
   static func setting(
     _ abstract: String, default defaultValue: String? = nil, valueName: String? = nil, example: String = "1",
-    place: OptionFacts.Place? = nil, secret: OptionFacts.Secret? = nil, isNeeded: Bool = false
+    place: OptionFacts.Backend? = nil, secret: OptionFacts.Secret? = nil, isNeeded: Bool = false
   ) -> ArgumentHelp {
     OptionFacts(
       isSetting: true, defaultValue: defaultValue, example: example, place: place, secret: secret, isNeeded: isNeeded

@@ -51,14 +51,12 @@ import Testing
     let result = try EncoderWorker.run("verify", session.path)
     #expect(result.status == 0, "\(result.text)")
     let rows = result.text.split(separator: "\n").map { $0.split(separator: " ").map(String.init) }
-    #expect(
-      rows == [
-        ["segments", "frames", "duration", "session"],
-        [
-          "ok", "\(session.manifests.count)", "\(session.index.frames)", "\(session.index.durationMs)", "ms",
-          fixture.name,
-        ],
-      ])
+    try #require(rows.count == 2 && rows[1].count > 4)
+    #expect(rows[0] == ["segments", "frames", "duration", "session"])
+    #expect(rows[1].prefix(3) == ["ok", "\(session.manifests.count)", "\(session.index.frames)"])
+    let ms = session.index.durationMs
+    if (1_000..<60_000).contains(ms) { #expect(rows[1][3...4] == ["\(ms / 1_000).\(ms % 1_000 / 100)", "s"]) }
+    #expect(rows[1].last == fixture.name)
   }
 
   @Test func aFlippedByteIsFound() throws {

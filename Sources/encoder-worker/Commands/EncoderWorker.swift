@@ -45,13 +45,13 @@ struct EncoderWorker: ParsableCommand {
     }
     let variables = SettingsEnvironment.variables()
     if words.isEmpty && variables.isEmpty {
-      say(lines: HelpText.program())
+      say(lines: HelpText.program(Self.self))
       exit(withError: ExitCode.validationFailure)
     }
     do {
-      if let help = try HelpText.answer(to: words) { return answer(help) }
+      if let help = try HelpText.answer(to: words, of: Self.self) { return answer(help) }
       if Invocation.needsSettings(words, variables) {
-        var command = try Invocation(words, variables).parsed()
+        var command = try Invocation(of: Self.self, words, variables).parsed()
         try command.run()
       } else if let named = named(words) {
         var command = try parsed(named)
@@ -68,7 +68,9 @@ struct EncoderWorker: ParsableCommand {
     do {
       return try NamedCommand.parseAsRoot(words)
     } catch {
-      guard let text = UnknownOptions.text(blaming: error, words) else { NamedCommand.exit(withError: error) }
+      guard let text = UnknownOptions.text(blaming: error, words, of: EncoderWorker.self) else {
+        NamedCommand.exit(withError: error)
+      }
       say(lines: text)
       NamedCommand.exit(withError: NamedCommand.exitCode(for: error))
     }

@@ -2,7 +2,7 @@ import JSON
 import Serving
 
 /// The reason why a request is refused, as clients get it: problem details (RFC 9457).
-package struct Problem: Error, Sendable, Equatable {
+package struct ProblemDetails: Error, Sendable, Equatable {
   package enum Kind: String, Sendable, CaseIterable {
     case badRequest = "bad-request"
     case wrongDigest = "wrong-digest"
@@ -88,7 +88,7 @@ package struct Problem: Error, Sendable, Equatable {
   }
 
   /// A failure of a disk, a store or a queue. Clients do not see its paths.
-  static let failure = Problem(
+  static let failure = ProblemDetails(
     .unavailable, "the disk, the store or the queue of the worker failed; nothing was taken", retryAfterS: 5)
 
   /// A request that the HTTP server itself refuses.
