@@ -63,6 +63,8 @@ public enum Disposition: Equatable, Sendable {
     // Codes that no failing machine returns: the batch caused the call. Errors of FFmpeg on a picture are refusals by now.
     case let failure as DiskError where Self.codesOfBatches.contains(failure.code): self = .unknown(error, batch)
     case let failure as FFmpegError where !failure.isOutOfMemory: self = .unknown(error, batch)
+    // The pictures of the batch may be what takes so much.
+    case is DecoderOutOfResources: self = .unknown(error, batch)
     default:
       switch (error as? any ClassifiedError)?.kind {
       case .cancelled: self = .handBack

@@ -10,7 +10,7 @@ struct BatchTimeout: ClassifiedError {
 
 /// A failure for an unknown reason, which is counted.
 struct UnknownFailure: ClassifiedError {
-  var kind: Failure.Kind { .input }
+  var kind: Failure.Kind { .environment }
   let batch: String
   /// The number of failures so far.
   let count: Int

@@ -20,7 +20,7 @@ extension PictureDecoder: FrameDecoding {
 
 /// A decoder had too little memory, or another process killed it: the machine or the file is to blame.
 package struct DecoderOutOfResources: ClassifiedError {
-  package var kind: Failure.Kind { .input }
+  package var kind: Failure.Kind { .environment }
   package var description: String { "the decoder was killed, or is out of memory" }
 }
 

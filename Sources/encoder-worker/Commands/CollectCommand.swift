@@ -227,7 +227,7 @@ struct CollectCommand: ReportingCommand {
       news.logLost(isDue: true)
     } catch {
       logger.error("\(error); nothing is lost, run it again")
-      throw ExitStatus.of(error)
+      throw ExitStatus.afterRetry(of: error)
     }
   }
 

@@ -126,7 +126,7 @@ struct DeleteCommand: ReportingCommand {
     }
     for failure in deletion.failures { say("encoder-worker: \(failure); run it again", .error) }
     try deletion.end.get()
-    if let failure = deletion.failures.first { throw ExitStatus.of(failure) }
+    if let failure = deletion.failures.first { throw ExitStatus.afterRetry(of: failure) }
     if !deletion.remains.held.isEmpty { throw ExitStatus.temporaryFailure }
   }
 

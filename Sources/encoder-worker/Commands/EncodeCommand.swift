@@ -112,7 +112,7 @@ struct EncodeCommand: ReportingCommand {
     if let profile = options.profile { say(lines: table(profile.rows)) }
     if let place = published.place(in: output), !results.json { answer(place.oneLine) }
     try end.get()
-    if let own = outdatedViews.first(where: \.isOurs) { throw ExitStatus.of(own.error) }
+    if let own = outdatedViews.first(where: \.isOurs) { throw ExitStatus.afterRetry(of: own.error) }
   }
 
   /// Reports what has become of a batch.
@@ -146,7 +146,7 @@ struct EncodeCommand: ReportingCommand {
       case .handBack: return ExitStatus.temporaryFailure
       case .retry, .unknown:
         say("encoder-worker: \(path): \(error); nothing is lost, fix it and run again", .error)
-        return ExitStatus.of(error)
+        return ExitStatus.afterRetry(of: error)
       }
     }
   }

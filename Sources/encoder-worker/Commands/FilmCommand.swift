@@ -234,7 +234,7 @@ struct FilmCommand: ReportingCommand {
       case .handBack: return ExitStatus.temporaryFailure
       case .retry, .unknown:
         say("encoder-worker: \(path): \(error); nothing is lost, fix it and run again", .error)
-        return ExitStatus.of(error)
+        return ExitStatus.afterRetry(of: error)
       }
     }
   }

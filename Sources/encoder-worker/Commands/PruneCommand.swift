@@ -81,7 +81,7 @@ struct PruneCommand: ReportingCommand {
     let bytes = pruned.reduce(0) { $0 + $1.bytes }
     let verb = dryRun ? "would be removed" : "removed"
     say(pruned.isEmpty ? "nothing to remove" : "\(pruned.count) \(verb), \(size(bytes))")
-    if let failure = failures.first { throw ExitStatus.of(failure) }
+    if let failure = failures.first { throw ExitStatus.afterRetry(of: failure) }
   }
 
   private func pruning() throws -> Pruning {

@@ -283,7 +283,7 @@ struct RunCommand: ReportingCommand {
     }
     if let failure = end.failure {
       say("encoder-worker: \(failure); nothing is lost, fix it and run again", .error)
-      return ExitStatus.of(failure)
+      return ExitStatus.afterRetry(of: failure)
     }
     return counters.quarantined > 0 && !isStopping ? ExitStatus.badBatch : nil
   }

@@ -20,7 +20,13 @@ enum ExitStatus {
 
   static func of(_ error: any Error) -> ExitCode {
     if error is ValidationError { return .validationFailure }
-    return Disposition.isInputOutputError(error) ? inputOutputError : ExitCode(error.consequence.exitStatus)
+    let status = ExitCode(error.consequence.exitStatus)
+    return status == temporaryFailure ? afterRetry(of: error) : status
+  }
+
+  /// For work that stays owed: another run does it.
+  static func afterRetry(of error: any Error) -> ExitCode {
+    Disposition.isInputOutputError(error) ? inputOutputError : temporaryFailure
   }
 }
 

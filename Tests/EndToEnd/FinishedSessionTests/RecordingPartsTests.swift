@@ -44,7 +44,7 @@ import Testing
         toPath: scratch.path("parts/\(Self.startMs + Int64(part) * 3_000).mp4"))
     }
     let imported = try run(["encode", "parts", "--session", "t2", "--output", "out"])
-    #expect(imported.status == 0 && imported.text.contains("2 segments, 60 frames, 6000 ms"), "\(imported.errors)")
+    #expect(imported.status == 0 && imported.text.contains("2 segments, 60 frames, 6.0 s"), "\(imported.errors)")
     #expect(try run(["stitch", "out/t2", "--to", "film.mp4"]).text.contains("6.0 s, 2 segments"))
   }
 
