@@ -121,7 +121,7 @@ package struct InspectedBatch {
       }
     }
     batch = source.batch
-    format = "\(source.format) (\(videos == 1 ? "1 video" : "\(videos) videos"))"
+    format = "\(source.format) (\(count(videos, "video")))"
     (frames, segments, self.warnings) = (sink.frames, sink.segments, warnings)
     refused = finished.allRefused
     loss = finished.loss(shown: videos)

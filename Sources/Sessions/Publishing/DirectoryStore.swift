@@ -206,7 +206,7 @@ private struct DirectoryPublication: Publication {
       warnings: batch.warnings + SegmentManifest.notes(in: manifests)
         + (retention?.warning(without: all.count - manifests.count) ?? []))
     let added = missing.map(\.segment)
-    return PublishedBatch(receipt, locked: lock) { try updateViews(by: added, isDeferred ? known : nil, known) }
+    return PublishedBatch(receipt, locked: lock) { try updateViews(by: added, known, isDeferred: isDeferred) }
   }
 
   /// - Throws: ``BadBatch`` if another batch has its time.
@@ -239,13 +239,12 @@ private struct DirectoryPublication: Publication {
     return isDeferred
   }
 
-  /// - Parameter deferred: the cache if the update is deferred.
   private func updateViews(
-    by added: [PublishedSegment], _ deferred: SessionIndexCache?, _ known: SessionIndexCache?
+    by added: [PublishedSegment], _ known: SessionIndexCache?, isDeferred: Bool
   ) throws -> [String] {
     let (index, staging) = (store.index, store.staging)
     if let end = batch.end { try index.record(end, staging.temporaryFile(), in: directory) }
-    if let deferred { return index.recordDeferred(added, deferred, in: directory) }
+    if isDeferred, let known { return index.recordDeferred(added, known, in: directory) }
     return try index.update(directory, known, adding: added, temporary: staging.temporaryFile())
   }
 }

@@ -84,12 +84,12 @@ extension ContactSheetPlan {
   /// Returns the heading above the tiles.
   func header(of session: SheetSession) -> [String] {
     let times = "\(SheetText.instant(startMs)) to \(SheetText.instant(endMs)) UTC, \(SheetText.span(endMs - startMs))"
-    var facts = [SheetText.count(captures, "capture")]
+    var facts = [count(captures, "capture")]
     if every > 1 { facts[0] += ", 1 of \(every) shown" }
     let gapMs = gaps.reduce(0) { $0 + $1.lengthMs }
     facts.append(SheetText.gaps(gaps.count, gapMs))
-    if session.refused > 0 { facts.append(SheetText.count(session.refused, "refused frame")) }
-    if !session.lost.isEmpty { facts.append("\(SheetText.count(session.lost.count, "segment")) lost") }
+    if session.refused > 0 { facts.append(count(session.refused, "refused frame")) }
+    if !session.lost.isEmpty { facts.append("\(count(session.lost.count, "segment")) lost") }
     return ["session \(session.directory.session)", times, facts.joined(separator: "; ")]
   }
 }

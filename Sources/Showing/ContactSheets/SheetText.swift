@@ -18,9 +18,6 @@ enum SheetText {
     return (parts + (isWhole ? [] : ["\(seconds) s"])).joined(separator: " ")
   }
 
-  /// `1 gap`, `2 gaps`.
-  static func count(_ number: Int, _ one: String) -> String { "\(number) \(one)\(number == 1 ? "" : "s")" }
-
   /// - Parameter one: the text for a single gap.
   static func gaps(_ count: Int, _ ms: Int64, one: String = "1 gap") -> String {
     switch count {
