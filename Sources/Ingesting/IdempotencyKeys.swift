@@ -11,9 +11,9 @@ final class IdempotencyKeys: Sendable {
   /// Notes a request; throws ``ProblemDetails`` if its key came with other content.
   func require(_ key: String?, of producer: Producer?, for content: String) throws(ProblemDetails) {
     guard let key else { return }
-    guard key.count <= IngestSettings.keyCharacters, !key.isEmpty else {
+    guard key.utf8.count <= IngestSettings.keyBytes, !key.isEmpty else {
       throw ProblemDetails(
-        .badRequest, "an Idempotency-Key has 1 to \(IngestSettings.keyCharacters) characters",
+        .badRequest, "an Idempotency-Key has 1 to \(IngestSettings.keyBytes) bytes",
         advice: "send a shorter one")
     }
     let name = (producer?.name ?? "") + " " + key

@@ -23,6 +23,6 @@ package struct IngestSettings: Sendable {
   var bodyBytes: Int { limits.unpackedBytes }
   /// Bytes of a name: the worker adds its own endings.
   static let nameBytes = 200
-  /// Characters of an `Idempotency-Key`.
-  static let keyCharacters = 200
+  /// Bytes of an `Idempotency-Key`.
+  static let keyBytes = 200
 }

@@ -70,4 +70,13 @@ import Testing
     #expect(throws: ProblemDetails.self) { try keys.require("k", of: producer, for: "b") }
     #expect(throws: ProblemDetails.self) { try keys.require("", of: producer, for: "a") }
   }
+
+  @Test func lengthOfKeyIsCountedInBytes() throws {
+    let keys = IdempotencyKeys()
+    try keys.require(String(repeating: "k", count: 200), of: nil, for: "a")
+    // One character of 201 bytes.
+    #expect(throws: ProblemDetails.self) {
+      try keys.require("k" + String(repeating: "\u{301}", count: 100), of: nil, for: "a")
+    }
+  }
 }

@@ -7,7 +7,7 @@ enum RedisReply: Sendable, Equatable {
   case integer(Int)
   case bytes([UInt8])
   case list([RedisReply])
-  /// An error. Its first word is a code in capitals.
+  /// An error, as one line of limited length. Its first word is a code in capitals.
   case refusal(String)
 
   init(reading reply: UnsafePointer<redisReply>) {
@@ -20,7 +20,7 @@ enum RedisReply: Sendable, Equatable {
         UnsafeBufferPointer(start: value.element, count: Int(value.elements)).map { element in
           element.map { RedisReply(reading: $0) } ?? .nothing
         })
-    case REDIS_REPLY_ERROR: self = .refusal(String(decoding: Self.bytes(value), as: UTF8.self))
+    case REDIS_REPLY_ERROR: self = .refusal(Self.line(Self.bytes(value)))
     default: self = .nothing
     }
   }
@@ -29,8 +29,12 @@ enum RedisReply: Sendable, Equatable {
     Array(UnsafeRawBufferPointer(start: value.str, count: Int(value.len)))
   }
 
-  var integer: Int? {
-    if case .integer(let value) = self { value } else { nil }
+  /// The text of an error for logs: at most 500 bytes of it, without control characters.
+  static func line(_ text: [UInt8]) -> String { String(decoding: text.prefix(500), as: UTF8.self).oneLine }
+
+  /// A number of entries or attempts. Values outside 0…2⁴⁰ are clamped: Redis may lie, and sums must not overflow.
+  var count: Int? {
+    if case .integer(let value) = self { min(max(0, value), 1 << 40) } else { nil }
   }
 
   /// Nil for bytes that are not UTF-8.

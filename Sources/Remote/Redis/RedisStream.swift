@@ -18,6 +18,8 @@ package final class RedisStream: EventStream {
   static let maximumEvents = 10_000
   /// The maximum of entries that one call takes over; other workers may be free for the rest.
   private static let takenOverAtOnce = 16
+  /// The maximum of replies without a valid entry that one claim reads.
+  private static let uselessReplies = 1_000
   private static let addedAtOnce = 1_000
 
   private let membership: ConsumerGroupMember
@@ -71,7 +73,7 @@ package final class RedisStream: EventStream {
 
   /// The number of entries that other workers hold, dead or alive, and of entries in lost replies to this worker.
   package func heldElsewhereCount() throws -> Int {
-    let counts = try membership.run(.held).list?.compactMap(\.integer) ?? []
+    let counts = try membership.run(.held).list?.compactMap(\.count) ?? []
     guard counts.count == 2 else { throw unexpectedReply(to: .held) }
     return max(0, counts[0] - min(counts[1], membership.heldIDs.count))
   }
@@ -79,7 +81,7 @@ package final class RedisStream: EventStream {
   /// Takes the next waiting entry. Invalid entries go to the dead letters.
   package func next() throws -> Entry? {
     try taking.withLock { _ in
-      while true {
+      for _ in 0..<Self.uselessReplies {
         let reply = try membership.run(.next)
         switch reply {
         case .list:
@@ -89,6 +91,7 @@ package final class RedisStream: EventStream {
         default: return nil
         }
       }
+      return nil
     }
   }
 
@@ -101,7 +104,7 @@ package final class RedisStream: EventStream {
         return ["\(idleMs)", "\(Self.takenOverAtOnce)", "\(forgetAfterMs)"] + membership.heldIDs
       }
       guard let entries = reply.list else { throw unexpectedReply(to: .takeOver) }
-      return try entries.compactMap { try admit($0, from: .takeOver, hasBegun: false) }
+      return try entries.prefix(Self.takenOverAtOnce).compactMap { try admit($0, from: .takeOver, hasBegun: false) }
     }
   }
 
@@ -177,7 +180,7 @@ package final class RedisStream: EventStream {
   /// Records an entry of a reply as held. Moves an invalid entry to the dead letters, and returns nil.
   private func admit(_ reply: RedisReply, from script: StreamScript, hasBegun: Bool) throws -> Entry? {
     guard let values = reply.list, values.count >= 4, let id = values[0].text, case .bytes(let bytes) = values[1],
-      let attempt = values[2].integer, let failures = values[3].integer
+      let attempt = values[2].count, let failures = values[3].count
     else { throw unexpectedReply(to: script) }
     let name = String(validating: bytes, as: UTF8.self)
     let trace = values.count > 5 ? values[5].text.flatMap { TraceParent($0) } : nil
@@ -198,7 +201,7 @@ package final class RedisStream: EventStream {
   }
 
   private func integer(_ script: StreamScript, _ arguments: [String] = []) throws -> Int {
-    guard let value = try membership.run(script, arguments).integer else { throw unexpectedReply(to: script) }
+    guard let value = try membership.run(script, arguments).count else { throw unexpectedReply(to: script) }
     return value
   }
 
