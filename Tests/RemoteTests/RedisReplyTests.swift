@@ -17,4 +17,14 @@ import Testing
     let text = RedisReply.line(Array("ERR a\nb ".utf8) + Array(repeating: 120, count: 1 << 20))
     #expect(text.hasPrefix("ERR a\\nb x") && text.utf8.count == 501)
   }
+
+  @Test func idIsTwoNumbers() {
+    for text in ["1767859512340-0", "18446744073709551615-18446744073709551615"] {
+      #expect(RedisReply.bytes(Array(text.utf8)).id == text)
+    }
+    let long = "1-" + String(repeating: "0", count: 99)
+    for text in ["", "1", "-", "1-", "1-2-3", "+1-2", "x-1", "1-18446744073709551616", long] {
+      #expect(RedisReply.bytes(Array(text.utf8)).id == nil)
+    }
+  }
 }

@@ -42,6 +42,13 @@ enum RedisReply: Sendable, Equatable {
     if case .bytes(let bytes) = self { String(validating: bytes, as: UTF8.self) } else { nil }
   }
 
+  /// The ID of an entry, two numbers of 64 bits: `1767859512340-0`.
+  var id: String? {
+    guard let text, text.utf8.count <= 41 else { return nil }
+    let numbers = text.split(separator: "-", omittingEmptySubsequences: false)
+    return numbers.count == 2 && numbers.allSatisfy { UInt64($0) != nil && $0.first != "+" } ? text : nil
+  }
+
   var list: [RedisReply]? {
     if case .list(let values) = self { values } else { nil }
   }

@@ -179,7 +179,7 @@ package final class RedisStream: EventStream {
 
   /// Records an entry of a reply as held. Moves an invalid entry to the dead letters, and returns nil.
   private func admit(_ reply: RedisReply, from script: StreamScript, hasBegun: Bool) throws -> Entry? {
-    guard let values = reply.list, values.count >= 4, let id = values[0].text, case .bytes(let bytes) = values[1],
+    guard let values = reply.list, values.count >= 4, let id = values[0].id, case .bytes(let bytes) = values[1],
       let attempt = values[2].count, let failures = values[3].count
     else { throw unexpectedReply(to: script) }
     let name = String(validating: bytes, as: UTF8.self)
