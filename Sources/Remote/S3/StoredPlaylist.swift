@@ -37,9 +37,12 @@ package struct StoredPlaylist {
   /// - Parameter link: returns the URL of an object.
   package func linked(_ text: String, _ link: (String) throws -> String) throws -> String {
     let lines = text.split(separator: "\n", omittingEmptySubsequences: false)
-    let linked = try lines.map { try self.linked($0, link) }.joined(separator: "\n")
-    // The URLs expire, so the playlist is ended: players must not poll it.
-    return format == .hls && !lines.contains { $0 == Self.end } ? linked + Self.end + "\n" : linked
+    return try lines.map { try self.linked($0, link) }.joined(separator: "\n")
+  }
+
+  /// Whether the playlist goes on: then its last segment may be held back, and players reload it.
+  package func goesOn(_ text: String) -> Bool {
+    format == .hls && !text.split(separator: "\n").contains { $0 == Self.end }
   }
 
   private func linked(_ line: Substring, _ link: (String) throws -> String) throws -> String {

@@ -56,6 +56,11 @@ struct PresignedPlaylistOptions: ParsableArguments {
       say("the URLs expire in \(signed.expiresS) s with the credentials that sign them, not in \(expires) s", .warning)
     }
     let linked = try list.linked(text) { signed?.url(for: $0) ?? client.plainURL(for: $0) }
+    if list.goesOn(text) {
+      say(
+        "\(session) has not ended: its playlist has no end, and may lack the last segment; print it again later, "
+          + "or end the session with 'end'")
+    }
     // Both the playlist and `answer` end with a line end.
     answer(linked.hasSuffix("\n") ? String(linked.dropLast()) : linked)
   }
