@@ -143,7 +143,7 @@ public func snapshot(of path: String) throws -> [String: FileState] {
 
 extension Process {
   /// Runs the process with all signals unblocked. A test thread has blocked signals, which a child would inherit.
-  func runTakingSignals() throws {
+  public func runTakingSignals() throws {
     var (none, before) = (sigset_t(), sigset_t())
     sigemptyset(&none)
     pthread_sigmask(SIG_SETMASK, &none, &before)

@@ -39,6 +39,7 @@ struct ServeCommand: ReportingCommand {
     // The allocator would keep memory for each connection. Decoders, which are forked by now, keep theirs.
     clinux_keep_memory(128 << 10, 128 << 10)
     let signals = try TerminationSignals()
+    guard try waitForOutput(signals) else { return }
     let catalog: SessionCatalog
     do {
       catalog = try SessionCatalog(of: output, decoders: decoders)
@@ -73,5 +74,18 @@ struct ServeCommand: ReportingCommand {
     while !signals.wait(ms: 5_000) { decoders?.endIdle() }
     // Nothing needs cleanup. Do not wait for clients that download a long film.
     _exit(0)
+  }
+
+  /// Waits for the output, which its worker makes.
+  ///
+  /// - Returns: false if a signal ends the wait.
+  private func waitForOutput(_ signals: TerminationSignals) throws -> Bool {
+    if try !DurableFile.isThere(output) {
+      say("encoder-worker: waiting for \(output), which does not exist yet; a worker makes it")
+    }
+    while try !DurableFile.isThere(output) {
+      if signals.wait(ms: 500) { return false }
+    }
+    return true
   }
 }
