@@ -26,8 +26,11 @@ package struct HTTPRequest {
     return header("Content-Length").map { Int($0) ?? .max } ?? 0
   }
 
-  /// Whether the client has the version with this tag.
-  func has(_ tag: String) -> Bool {
+  /// Whether the client has the version with this tag, packed or not.
+  func has(_ tag: String) -> Bool { hasExactly(tag) || hasExactly(Self.packed(tag)) }
+
+  /// Whether the client has the form with this tag.
+  func hasExactly(_ tag: String) -> Bool {
     (header("If-None-Match") ?? "").split(separator: ",").contains { item in
       let item = item.drop { $0 == " " }
       let trimmed = item.prefix { $0 != " " }

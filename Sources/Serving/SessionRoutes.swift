@@ -26,6 +26,7 @@ package final class SessionRoutes: Sendable {
   /// Maps as JSON. A map has some hundred bytes a gap.
   private let maps = LazyCache<TaggedAnswer, [UInt8]>(capacity: 8 << 20) { $0.count }
   private let texts: TextRoute
+  private let packed = PackedAnswers()
 
   private struct TaggedAnswer: Hashable {
     let session: SessionID
@@ -43,19 +44,22 @@ package final class SessionRoutes: Sendable {
 
   /// Removes what is cached of sessions that were deleted or removed. Call it every few seconds.
   package func forgetRemovedSessions() throws {
-    let cached = films.sessions.union((thumbnails.keys + maps.keys).map(\.session))
+    let cached = films.sessions.union((thumbnails.keys + maps.keys).map(\.session)).union(packed.sessions)
     let removed = try catalog.forgetRemoved(and: cached)
     guard !removed.all.isEmpty else { return }
     films.remove(deleted: removed.deleted, missing: removed.missing)
     thumbnails.removeAll { removed.all.contains($0.session) }
     maps.removeAll { removed.all.contains($0.session) }
+    packed.remove(removed.all)
   }
 
   package func answer(_ request: HTTPRequest) -> HTTPResponse {
     meter.begin()
     let reply: HTTPResponse
     do {
-      reply = try route(request) ?? .failure(404, "nothing is at \(request.path)")
+      let parts = request.parts
+      let plain = try route(request, parts) ?? .failure(404, "nothing is at \(request.path)")
+      reply = try packed.answer(plain, to: request, of: Self.session(at: parts))
     } catch {
       reply = .failure(error)
     }
@@ -99,18 +103,19 @@ package final class SessionRoutes: Sendable {
     Route(ofSession: "*") { try $0.file($2.parts[2], of: $1) },
   ]
 
-  private func route(_ request: HTTPRequest) throws -> HTTPResponse? {
-    let parts = request.parts
+  private func route(_ request: HTTPRequest, _ parts: [String]) throws -> HTTPResponse? {
     if let gone = try deletion(at: parts) { return gone }
     return try Self.table.first { $0.matches(parts) }?.answer(request, at: parts, of: self)
   }
 
   /// Returns the answer for every path of a deleted session; nil for other paths.
   private func deletion(at parts: [String]) throws -> HTTPResponse? {
-    guard parts.count > 1, parts[0] == "sessions", let session = SessionID(parts[1]) else { return nil }
-    return try catalog.tombstone(of: session).map {
-      .failure(410, SessionDeleted($0).what)
-    }
+    try Self.session(at: parts).flatMap { try catalog.tombstone(of: $0) }.map { .failure(410, SessionDeleted($0).what) }
+  }
+
+  /// The session of a path; nil for paths of no session.
+  private static func session(at parts: [String]) -> SessionID? {
+    parts.count > 1 && parts[0] == "sessions" ? SessionID(parts[1]) : nil
   }
 
   /// The server is ready if the output can be read.

@@ -195,6 +195,23 @@ import Testing
     #expect(try server.get("/sessions/day/\(after.segments[1].fragment)").status == 200)
   }
 
+  @Test func longAnswersArePacked() throws {
+    let long = try TestSpool()
+    for batch in 0..<4 {
+      try long.addSmall("day@\(batch)", startMs: 1_767_859_512_340 + Int64(batch) * 12_000, frames: Array(0..<12))
+    }
+    try long.drain()
+    let server = try RunningServer(["serve", long.output])
+    let path = "/sessions/day/timeline.json"
+    let (plain, packed) = (try server.get(path), try server.get(path, ["Accept-Encoding": "gzip, deflate"]))
+    #expect(plain.body.count > 4_096 && plain.headers["content-encoding"] == nil)
+    #expect(packed.headers["content-encoding"] == "gzip" && packed.body.count < plain.body.count / 2)
+    let file = try scratch.file("timeline.gz", [UInt8](packed.body))
+    #expect(try Tool.output("gzip", ["-dc", file]) == plain.body)
+    let tag = try #require(packed.headers["etag"])
+    #expect(try tag != plain.headers["etag"] && server.get(path, ["If-None-Match": tag]).status == 304)
+  }
+
   @Test func missingSegmentIsReportedAndTheRestIsShown() throws {
     let (server, sessions) = try serve("exact-1fps")
     let all = try timeline("exact-1fps", of: server)
