@@ -28,6 +28,9 @@ package final class SessionRoutes: Sendable {
   private let texts: TextRoute
   private let packed = PackedAnswers()
 
+  /// Seconds after which players that got no playlist ask again.
+  private static let noEntryRetryS = 2
+
   private struct TaggedAnswer: Hashable {
     let session: SessionID
     let tag: String
@@ -90,9 +93,7 @@ package final class SessionRoutes: Sendable {
     Route(ofPlayback: "faults.json") { _, playback, _ in
       HTTPResponse(.json, playback.faults, tag: "\(playback.digest)-faults")
     },
-    Route(ofPlayback: "session.m3u8") { _, playback, _ in
-      HTTPResponse(.playlist, playback.playlist, tag: playback.digest)
-    },
+    Route(ofPlayback: "session.m3u8") { try $0.playlist("session.m3u8", of: $1, $2) },
     Route(ofPlayback: "iframes.m3u8") { try $0.playlist("iframes.m3u8", of: $1, $2) },
     Route(ofPlayback: "multivariant.m3u8") { try $0.playlist("multivariant.m3u8", of: $1, $2) },
     Route(ofPlayback: "pictures.jsonl") { try $0.pictures(of: $1, $2) },
@@ -135,7 +136,8 @@ package final class SessionRoutes: Sendable {
   /// A published file, or a fragment or an initialization of the playlists.
   private func file(_ name: String, of session: SessionID) throws -> HTTPResponse? {
     if let file = try catalog.file(name, of: session) {
-      return HTTPResponse(name.hasSuffix(".mp4") ? .mp4 : name.hasSuffix(".json") ? .json : .text, file)
+      let kinds: [(end: String, kind: HTTPResponse.Kind)] = [(".mp4", .mp4), (".json", .json), (".m4s", .fragment)]
+      return HTTPResponse(kinds.first { name.hasSuffix($0.end) }?.kind ?? .text, file)
     }
     return try withPlayback(of: session) { playback in
       if let bytes = try semaphore.pass({ try playback.fragment(named: name) }) {
@@ -148,9 +150,25 @@ package final class SessionRoutes: Sendable {
   private func playlist(
     _ name: String, of playback: SessionPlayback, _ request: HTTPRequest
   ) throws -> HTTPResponse? {
-    try semaphore.pass {
+    if let kept = try catalog.keptPlaylist(named: name, of: playback) {
+      return HTTPResponse(.playlist, kept.text, tag: kept.tag)
+    }
+    if playback.playlist.isEmpty { return Self.noEntry(of: playback) }
+    let tag = "\(playback.digest)-\(name)"
+    if name == "session.m3u8" { return HTTPResponse(.playlist, playback.playlist, tag: tag) }
+    return try semaphore.pass {
       try playback.playlist(named: name, progress: request.requireClient)
-    }.map { HTTPResponse(.playlist, $0, tag: "\(playback.digest)-\(name)") }
+    }.map { HTTPResponse(.playlist, $0, tag: tag) }
+  }
+
+  /// The refusal of a playlist that would be empty, which players cannot use.
+  private static func noEntry(of playback: SessionPlayback) -> HTTPResponse {
+    var refusal = HTTPResponse.failure(
+      503,
+      "the playlist of \(playback.session) begins when the next batch or some seconds tell how long its last picture "
+        + "is shown; try again")
+    refusal.headers.append(("Retry-After", "\(noEntryRetryS)"))
+    return refusal
   }
 
   private static func noSession(_ session: SessionID) -> HTTPResponse {

@@ -41,20 +41,22 @@ import Testing
       line.hasPrefix("#EXT-X-MAP:URI=")
         ? String(line.split(separator: "\"")[1]) : line.hasPrefix("#") ? nil : String(line)
     }
-    #expect(names.count == receipt.segments + 1)
+    // One initialization; the last segment waits for the next batch.
+    #expect(names.count == receipt.segments)
     for name in names {
       let found = try playback.fragment(named: name) ?? playback.initialization(named: name)
       try scratch.file(name, #require(found))
     }
-    try scratch.file("session.m3u8", playback.playlist)
-    // Stock ffmpeg reads the response.
+    // Stock ffmpeg reads the response; it would wait for the end of a session that goes on.
+    #expect(playlist.contains("#EXT-X-PLAYLIST-TYPE:EVENT\n") && !playlist.contains("#EXT-X-ENDLIST"))
+    try scratch.file("session.m3u8", playback.playlist + Array("#EXT-X-ENDLIST\n".utf8))
     let probe = try Tool.output(
       "ffprobe",
       [
         "-v", "error", "-allowed_extensions", "ALL", "-count_packets", "-select_streams", "v", "-show_entries",
         "stream=nb_read_packets", "-of", "csv=p=0", scratch.path("session.m3u8"),
       ])
-    #expect((Int(String(decoding: probe, as: UTF8.self).prefix { $0.isNumber }) ?? 0) >= 11)
+    #expect((Int(String(decoding: probe, as: UTF8.self).prefix { $0.isNumber }) ?? 0) >= 10)
     #expect(try playback.thumbnail()?.starts(with: [0xFF, 0xD8]) == true)
     #expect(try playback.fragment(named: "../session.json") == nil)
     #expect(try playback.initialization(named: "session.json") == nil)

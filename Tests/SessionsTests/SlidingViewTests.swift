@@ -151,14 +151,41 @@ import Testing
     #expect(removed == ["gap.m4s", "init-64x48-aaaaaaaa.mp4", entries[0].file, entries[1].file])
   }
 
-  @Test func endedPlaylistBecomesAnotherThatNeverChanges() throws {
+  /// A type would be another change than the end (RFC 8216, 6.2.1).
+  @Test func endedWindowHasNoType() throws {
     var ended = playlist([entry(0, 5_000), entry(5_000, 10_000)])
     ended.end(atMs: ended.endMs)
     let slid = try #require(HLSPlaylist.sliding(Array(ended.text.utf8), to: 1_767_859_512_340 + 5_000))
     let text = String(decoding: slid.text, as: UTF8.self)
-    #expect(text.contains("#EXT-X-MEDIA-SEQUENCE:1\n#EXT-X-PLAYLIST-TYPE:VOD\n") && text.hasSuffix("#EXT-X-ENDLIST\n"))
+    #expect(
+      text.contains("#EXT-X-MEDIA-SEQUENCE:1\n") && !text.contains("PLAYLIST-TYPE")
+        && text.hasSuffix("#EXT-X-ENDLIST\n"))
     #expect(HLSPlaylist.starts(in: slid.text) == [1_767_859_517_340] && HLSPlaylist.hasEnded(slid.text))
     let none = try #require(HLSPlaylist.sliding(Array(ended.text.utf8), to: .max))
     #expect(!none.hasSegments)
+  }
+
+  /// Returns the numbers of a playlist's entries.
+  private func numbers(_ entries: [HLSPlaylist.Entry], replacing replaced: [HLSPlaylist.Entry]) -> (Int64, [String]) {
+    let there = Array(playlist(replaced).text.utf8)
+    var next = playlist(entries)
+    next.keepNumbers(of: there)
+    let text = Array(next.text.utf8)
+    #expect(next.text.contains("#EXT-X-PLAYLIST-TYPE:EVENT\n"))
+    return (
+      HLSPlaylist.sequence(of: text).media,
+      next.text.split(separator: "\n").filter { !$0.hasPrefix("#") }.map(String.init)
+    )
+  }
+
+  @Test func numbersThatPlayersHaveSeenNameNoOtherEntry() throws {
+    let all = [entry(0, 5_000), entry(5_000, 10_000), entry(10_000, 15_000)]
+    // A longer playlist goes on, and so does one with another fragment in the same place.
+    #expect(numbers(all, replacing: Array(all[..<2])).0 == 0)
+    #expect(numbers([all[0], entry(5_000, 9_000)], replacing: Array(all[..<2])).0 == 0)
+    // A late segment before all others, between two of them, in the place of a gap, and one in another place than all.
+    #expect(numbers(all, replacing: Array(all[1...])).0 == 2)
+    #expect(numbers(all, replacing: [all[0], all[2]]).0 == 3)
+    #expect(numbers([all[1]], replacing: [all[0]]).0 == 1)
   }
 }

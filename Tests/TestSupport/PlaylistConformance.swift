@@ -5,7 +5,7 @@ extension Conformance {
   /// Returns the faults of a directory's playlists and of the files that they name. Sources: RFC 8216 and its second
   /// edition (draft-pantos-hls-rfc8216bis, "8216bis"). Empty if all conform.
   ///
-  /// - Parameter isWindow: whether first entries have been removed, so that the playlist has no type until it ends.
+  /// - Parameter isWindow: whether first entries have been removed, so that the playlist has no type.
   public static func faults(ofPlaylistsIn directory: String, isWindow: Bool = false) throws -> [String] {
     var checker = PlaylistChecker(directory: directory, isWindow: isWindow)
     try checker.check()
@@ -116,7 +116,7 @@ private struct PlaylistChecker {
       }
     }
     let isOver = playlist.tags["EXT-X-ENDLIST"] != nil
-    let once = ["EXT-X-VERSION", "EXT-X-TARGETDURATION"] + (isWindow && !isOver ? [] : ["EXT-X-PLAYLIST-TYPE"])
+    let once = ["EXT-X-VERSION", "EXT-X-TARGETDURATION"] + (isWindow ? [] : ["EXT-X-PLAYLIST-TYPE"])
     for tag in once {
       require(playlist.tags[tag]?.count == 1, "8216, 4.3.3: not exactly one \(tag) in \(name)")
     }
@@ -130,8 +130,8 @@ private struct PlaylistChecker {
         "8216, 4.3.3.1: \(segment.uri) of \(name) lasts longer than the target duration")
     }
     require(
-      playlist.tags["EXT-X-PLAYLIST-TYPE"]?.first.map { $0 == "EVENT" && !isWindow || $0 == "VOD" && isOver }
-        ?? (isWindow && !isOver),
+      playlist.tags["EXT-X-PLAYLIST-TYPE"]?.first.map { !isWindow && ($0 == "EVENT" || $0 == "VOD" && isOver) }
+        ?? isWindow,
       "8216, 4.3.3.5: \(name) may change")
     return playlist
   }

@@ -86,6 +86,10 @@ struct ObjectPlaylist {
         // A segment belongs before listed ones.
         isRebuilt = there != nil
         try DurableFile.removeTree(package.path)
+        if let there {
+          try DurableFile.makeDirectories(package.path)
+          try DurableFile.create(package.path + "/" + HLSPlaylist.file, there.bytes, isDurable: false)
+        }
         let all = try fetch(
           session.whole(published).entries.map(\.startMs), known, into: directory, releasedMs: releasedMs)
         package.marks = { all.marks[$0.startMs] ?? SegmentMarks() }

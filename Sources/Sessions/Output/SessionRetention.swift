@@ -20,7 +20,7 @@ package struct SessionRetention: Sendable, Equatable {
   /// The start of the first segment that stayed, in unix milliseconds. Segments that start before it are not published any more.
   package var startMs: Int64
   /// The start of the session before the first removal, in unix milliseconds: the times in fragments of `hls/` count from it.
-  let originMs: Int64
+  package let originMs: Int64
   /// The number of removed segments.
   package var segments: Int
   /// Whether files of removed segments may still be there.

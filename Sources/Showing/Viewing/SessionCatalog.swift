@@ -84,12 +84,22 @@ public final class SessionCatalog: Sendable {
   /// - Parameter session: its name.
   /// - Throws: `BadSession` if no manifest of the session can be read; `DiskError` if the output cannot be read.
   public func playback(of session: SessionID) throws -> SessionPlayback? {
+    try playback(of: session, nowMs: WallClock.nowMs)
+  }
+
+  /// Like ``playback(of:)``.
+  ///
+  /// - Parameter nowMs: unix milliseconds.
+  package func playback(of session: SessionID, nowMs: Int64) throws -> SessionPlayback? {
     guard try tombstone(of: session) == nil, let stamp = try stamp(of: session) else { return nil }
-    if let known = known(session), known.stamp == stamp { return known.playback }
+    func isCurrent(_ known: CachedPlayback) -> Bool {
+      known.stamp == stamp && nowMs < known.playback.listing.changesMs
+    }
+    if let known = known(session), isCurrent(known) { return known.playback }
     return try reading.withLock(session) {
       let known = known(session)
-      if let known, known.stamp == stamp { return known.playback }
-      return try read(session, stamp, cached: known?.entries ?? [:])
+      if let known, isCurrent(known) { return known.playback }
+      return try read(session, stamp, cached: known?.entries ?? [:], nowMs: nowMs)
     }
   }
 
@@ -136,22 +146,31 @@ public final class SessionCatalog: Sendable {
     return startsMs
   }
 
-  /// Opens `session.json`, `session.ffconcat`, a video, a manifest or the words of a segment.
+  /// Opens `session.json`, `session.ffconcat`, a video, a manifest or the words of a segment, or a fragment or an initialization in
+  /// `hls/`.
   ///
   /// - Returns: nil for any other name, or if there is no plain file.
   package func file(_ name: String, of session: SessionID) throws -> OpenFile? {
+    if HLSPackage.hasFile(named: name) { return try file(name, in: HLSPackage.directory, of: session) }
     let isOurs =
       name == IndexText.jsonFile || name == IndexText.scriptFile || SegmentName.start(ofVideo: name) != nil
       || SegmentName.start(ofManifest: name) != nil || SegmentName.start(ofText: name) != nil
-    guard isOurs, try DurableFile.isDirectory(output + "/" + session.description) else { return nil }
-    let directory = try Directory(opening: output + "/" + session.description, followingLinks: false)
-    return try OpenFile(name, in: directory)
+    return isOurs ? try file(name, in: nil, of: session) : nil
+  }
+
+  /// - Parameter subdirectory: of the session; nil for the session's own.
+  func file(_ name: String, in subdirectory: String?, of session: SessionID) throws -> OpenFile? {
+    let own = output + "/" + session.description
+    let path = subdirectory.map { own + "/" + $0 } ?? own
+    // A link in the place of either is not followed.
+    guard try DurableFile.isDirectory(own), try DurableFile.isDirectory(path) else { return nil }
+    return try OpenFile(name, in: Directory(opening: path, followingLinks: false))
   }
 
   private func known(_ session: SessionID) -> CachedPlayback? { playbacks.withLock { $0.value(of: session) } }
 
   private func read(
-    _ session: SessionID, _ stamp: [FileStamp?], cached: [Int64: SessionPlayback.Entry]
+    _ session: SessionID, _ stamp: [FileStamp?], cached: [Int64: SessionPlayback.Entry], nowMs: Int64
   ) throws -> SessionPlayback? {
     let directory = directory(of: session)
     let opened = try Directory(opening: directory.path, followingLinks: false)
@@ -160,13 +179,16 @@ public final class SessionCatalog: Sendable {
     let starts = names.manifests.filter { retention?.removes($0) != true }
     let (entries, problems) = EntryReading(of: starts, in: directory, opened, cached: cached).read()
     // First segments were removed meanwhile.
-    if try !problems.isEmpty && directory.retention() != retention { return try read(session, stamp, cached: cached) }
+    if try !problems.isEmpty && directory.retention() != retention {
+      return try read(session, stamp, cached: cached, nowMs: nowMs)
+    }
     guard !entries.isEmpty else {
       if let first = problems.first { throw BadSession(session.description, "\(first.what)") }
       return nil
     }
     let playback = SessionPlayback(
-      of: directory, entries, videos: names.videos, hasEnded: names.hasEnd, problems: problems, isCut: retention != nil)
+      of: directory, entries, videos: names.videos, hasEnded: names.hasEnd, problems: problems, retention,
+      nowMs: nowMs)
     let byStart = Dictionary(uniqueKeysWithValues: entries.map { ($0.segment.startMs, $0) })
     let latest = CachedPlayback(stamp: stamp, playback: playback, entries: byStart)
     // The session requested last is kept, however long it is.

@@ -18,7 +18,8 @@ public final class SessionPlayback: Sendable {
   public let digest: String
   /// JSON for players: the segments with their fragments, frames and refused frames; gaps; `problems`.
   public let timeline: [UInt8]
-  /// An HLS playlist; segments whose videos are missing are gaps.
+  /// An HLS playlist; segments whose videos are missing are gaps. That of a session that goes on has no end, lists a batch's last
+  /// segment when the next batch or some time ends it, and is empty before its first entry.
   public let playlist: [UInt8]
   /// Problems of the session that hide parts of it.
   package let problems: [Problem]
@@ -30,13 +31,16 @@ public final class SessionPlayback: Sendable {
   private let parts: [HLSSegment]
   /// The chapters of each part.
   private let marks: [SegmentMarks]
+  /// The segments that the playlist lists.
+  let listing: LiveListing
+  /// The record of removed first segments.
+  private let retention: SessionRetention?
   /// The number of frames that could not be decoded.
   private let refused: Int
-  /// Indices of ``parts`` whose videos exist.
-  private let playable: Set<Int>
-  /// Indices of ``parts`` by their fragments' names, and the first of each kind by its initialization's name.
-  private let fragments: [String: Int]
-  private let initializations: [String: Int]
+  /// The parts by the names of their fragments, in the timeline and in the playlist.
+  private let fragments: [String: HLSSegment]
+  /// The first part of each kind by its initialization's name.
+  private let initializations: [String: HLSSegment]
 
   /// The cached parts of a manifest.
   package struct Entry: Sendable {
@@ -62,10 +66,11 @@ public final class SessionPlayback: Sendable {
   ///   - videos: the starts of the existing files.
   ///   - hasEnded: whether its end is recorded.
   ///   - known: problems of the manifests.
-  ///   - isCut: whether the session's first segments were removed.
+  ///   - retention: the record of removed first segments.
+  ///   - nowMs: unix milliseconds.
   init(
     of directory: SessionDirectory, _ entries: [Entry], videos: Set<Int64>, hasEnded: Bool, problems known: [Problem],
-    isCut: Bool
+    _ retention: SessionRetention?, nowMs: Int64
   ) {
     let segments = entries.map(\.segment)
     let parts = HLSSegment.all(segments)
@@ -75,21 +80,38 @@ public final class SessionPlayback: Sendable {
     startsMs = (segments.map(\.startMs) + known.compactMap { SegmentName.start(ofManifest: $0.file) }).sorted()
     self.parts = parts
     marks = entries.map(\.marks)
+    self.retention = retention
     session = directory.session
-    fragments = Dictionary(zip(media.map(\.file), parts.indices)) { first, _ in first }
-    initializations = Dictionary(zip(media.map(\.initialization), parts.indices)) { first, _ in first }
+    listing = LiveListing(
+      segments, publishedMs: entries.map { ($0.stamp?.modified ?? 0) / 1_000_000 },
+      hasEnded: hasEnded || segments.contains(where: \.isFinal), nowMs: nowMs)
     let missing = segments.filter { !videos.contains($0.startMs) }.map {
       Problem(file: $0.file, what: "missing: restore it, or encode its batch again")
     }
     problems =
-      known + missing + SessionOrder.overlaps(of: segments) + SessionOrder.missingParts(of: segments, isCut: isCut)
-    playable = Set(parts.indices.filter { videos.contains(segments[$0].startMs) })
-    playlist = Array(Self.playlist(of: session, parts, marks, playable) { media[$0] }.utf8)
+      known + missing + SessionOrder.overlaps(of: segments)
+      + SessionOrder.missingParts(of: segments, isCut: retention != nil)
+    var fragments = Dictionary(zip(media.map(\.file), parts)) { first, _ in first }
+    var initializations = Dictionary(zip(media.map(\.initialization), parts)) { first, _ in first }
+    // Pages may have the timeline from before the next segment.
+    for (part, entry) in zip(parts, media) where part.lengthMs != part.segment.durationMs {
+      let own = part.withOwnEnd
+      fragments[HLSPlaylist.Entry(own, initialization: entry.initialization).file] = own
+    }
+    playlist = Array(
+      Self.playlist(of: session, parts, marks, listing, retention) { part, entry in
+        guard videos.contains(part.segment.startMs) else { return nil }
+        fragments[entry.file] = part
+        initializations[entry.initialization] = initializations[entry.initialization] ?? part
+        return entry
+      }.utf8)
+    (self.fragments, self.initializations) = (fragments, initializations)
     refused = entries.reduce(0) { $0 + $1.refusedCount }
     timeline = Self.timeline(session, entries, parts, media, problems, hasEnded: hasEnded)
     // Equal videos may have other notes, pages, presses and masks.
     var sum = SHA256()
     sum.update(timeline)
+    sum.update(playlist)
     sum.update(entries.map(\.identity).joined(separator: "\n"))
     digest = String(sum.finish().prefix(32))
   }
@@ -106,7 +128,7 @@ public final class SessionPlayback: Sendable {
   /// all videos.
   ///
   /// - Parameter name: of the playlist.
-  /// - Returns: nil for any other name.
+  /// - Returns: nil for any other name; empty as long as ``playlist`` is.
   /// - Throws: `DiskError`.
   public func playlist(named name: String) throws -> [UInt8]? { try playlist(named: name) {} }
 
@@ -115,11 +137,13 @@ public final class SessionPlayback: Sendable {
   /// - Parameter progress: called for each video; an error that it throws ends the work.
   package func playlist(named name: String, progress: () throws -> Void) throws -> [UInt8]? {
     guard [HLSViews.keyFramesFile, HLSViews.multivariantFile].contains(name) else { return nil }
-    let text = try Self.playlist(of: session, parts, marks, playable) { index in
+    if playlist.isEmpty { return [] }
+    let text = try Self.playlist(of: session, parts, marks, listing, retention) { part, entry in
       try progress()
-      let part = parts[index]
       do {
-        return HLSPlaylist.Entry(part, layout: try part.layout(from: directory))
+        var entry = entry
+        entry.layout = try part.layout(from: directory)
+        return entry
       } catch is BadSession {
         return nil
       }
@@ -128,20 +152,31 @@ public final class SessionPlayback: Sendable {
     return name == HLSViews.keyFramesFile ? views.keyFrames : views.multivariant
   }
 
-  /// - Parameter media: returns the media of a part by its index; nil if it is damaged. It becomes a gap then.
+  /// - Parameter place: returns the entry of a fragment; nil if its video is damaged.
   private static func playlist(
-    of session: SessionID, _ parts: [HLSSegment], _ marks: [SegmentMarks], _ playable: Set<Int>,
-    media: (Int) throws -> HLSPlaylist.Entry?
+    of session: SessionID, _ parts: [HLSSegment], _ marks: [SegmentMarks], _ listing: LiveListing,
+    _ retention: SessionRetention?, place: (HLSSegment, HLSPlaylist.Entry) throws -> HLSPlaylist.Entry?
   ) rethrows -> String {
+    let segments = parts.map(\.segment)
+    let isWhole = segments.areOneFinalBatch
     var playlist = HLSPlaylist(of: session, parts)
-    for (index, part) in parts.enumerated() where playable.contains(index) {
-      // Segments that overlap are among the problems.
-      guard let entry = try media(index), playlist.hasRoom(for: entry) else { continue }
-      let before = index > 0 ? parts[index - 1].segment : nil
-      playlist.append(entry, marks[index], behind: before?.gap(before: part.segment))
+    if !isWhole {
+      playlist = HLSPlaylist(
+        of: session, retention == nil ? .live : .window, startMs: segments[0].startMs,
+        maximumMs: HLSPlaylist.liveMaximumMs(of: segments),
+        sequence: HLSPlaylist.Sequence(media: Int64(retention?.segments ?? 0)))
     }
-    let last = parts[parts.count - 1]
-    playlist.end(atMs: last.segment.startMs + last.lengthMs)
+    try playlist.list(
+      segments[..<listing.count], sessionStartMs: retention?.originMs ?? segments[0].startMs,
+      next: { index in
+        index + 1 == segments.count || !isWhole && listing.ownEnds.contains(index) ? nil : segments[index + 1]
+      }, marks: { marks[$0] }, refuse: { _ in }, place: place)
+    if listing.hasEnded {
+      let last = parts[parts.count - 1]
+      playlist.end(atMs: last.segment.startMs + last.lengthMs)
+    } else if !playlist.hasEntries {
+      return ""
+    }
     return playlist.text
   }
 
@@ -151,7 +186,7 @@ public final class SessionPlayback: Sendable {
   /// - Throws: `BadSession` if its segment's video is missing or damaged.
   public func fragment(named name: String) throws -> [UInt8]? {
     if name == HLSPlaylist.gapFile { return MP4Fragment.empty }
-    return try fragments[name].map { try parts[$0].files(from: directory).fragment }
+    return try fragments[name].map { try $0.files(from: directory).fragment }
   }
 
   /// Returns an initialization by its name; nil if there is none.
@@ -161,7 +196,8 @@ public final class SessionPlayback: Sendable {
   public func initialization(named name: String) throws -> [UInt8]? {
     guard let first = initializations[name] else { return nil }
     var failure: BadSession?
-    for part in parts[first...] where HLSPlaylist.Entry(part).initialization == name {
+    for var part in parts where part.segment.startMs >= first.segment.startMs && part.kind == first.kind {
+      part.carriesParameterSets = first.carriesParameterSets
       do {
         return try part.files(from: directory).initialization
       } catch let bad as BadSession {

@@ -18,10 +18,10 @@ import Testing
     try Tool.run(EncoderWorker.path, ["prune", "--spool", path] + options)
   }
 
-  /// Adds batches of two seconds each.
-  private func publish(_ batches: Range<Int>, _ options: String...) throws {
+  /// Adds batches of two seconds each. One job publishes them in their order.
+  private func publish(_ batches: Range<Int>, jobs: Int = 1, _ options: String...) throws {
     for number in batches { try spool.addSmall("walk@\(number)", startMs: Self.startMs + Int64(number) * 2_000) }
-    let result = try Tool.run(EncoderWorker.path, ["--spool", spool.path, "--drain"] + options)
+    let result = try Tool.run(EncoderWorker.path, ["--spool", spool.path, "--drain", "--jobs", "\(jobs)"] + options)
     #expect(result.status == 0, "\(result.errors)")
     try dateSegments(of: session)
   }
@@ -90,7 +90,7 @@ import Testing
     #expect(try !String(contentsOfFile: playlist, encoding: .utf8).contains("PLAYLIST-TYPE"))
     #expect(try starts() == [0, 1, 2, 3])
     for number in 4..<8 { try spool.addSmall("walk@\(number)", startMs: Self.startMs + Int64(number) * 2_000) }
-    let result = try spool.drain("--retain", "1d", "--log-level", "info")
+    let result = try spool.drain("--retain", "1d", "--jobs", "1", "--log-level", "info")
     #expect(result.status == 0 && result.errors.contains("segments.removed"), "\(result.errors)")
     #expect(result.errors.contains("segments=3") && result.errors.contains("until=2026-01-08T08:05:18.340Z"))
     #expect(try starts() == Array(3..<8))
@@ -101,6 +101,21 @@ import Testing
     #expect(late.status == 0 && late.errors.contains("1 batch refused"), "\(late.errors)")
     #expect(late.errors.contains("earlier segments were removed"))
     #expect(try starts() == Array(3..<8) && spool.isAtRest)
+  }
+
+  /// Jobs publish out of order: then entries have higher numbers, and none that named another entry.
+  @Test func aDrainOfManyJobsKeepsASlidingPlaylist() throws {
+    let many = Extent.of(16, full: 200)
+    try publish(0..<many, jobs: 8, "--hls", "--retain", "520w")
+    try publish(many..<many + 1, "--retain", "1d")
+    let left = try starts()
+    #expect(left.last == many && left.count <= 2)
+    let hls = session + "/hls"
+    let playlist = try String(contentsOfFile: hls + "/session.m3u8", encoding: .utf8)
+    let number = try #require(playlist.firstMatch(of: /#EXT-X-MEDIA-SEQUENCE:(\d+)\n/)?.1)
+    #expect(try #require(Int(number)) >= many + 1 - left.count)
+    #expect(playlist.split(separator: "\n").count { $0.hasPrefix("segment-") } == left.count)
+    #expect(try Conformance.faults(ofPlaylistsIn: hls, isWindow: true) == [])
   }
 
   @Test func wrongLimitsAreWrongUsage() throws {

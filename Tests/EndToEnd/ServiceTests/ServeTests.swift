@@ -114,13 +114,13 @@ import Testing
 
   @Test func timelineMatchesManifestsAndFragmentsMatchStitch() throws {
     for fixture in ["gap", "rotation", "corrupt-frames", "jittered"] {
-      let (server, sessions) = try serve(fixture)
+      // Else its playlist would go on.
+      let session = try EncoderWorker.encode(Fixture(fixture), into: scratch, "--final")
+      let server = try RunningServer(["serve", scratch.path("output")])
       let timeline = try timeline(fixture, of: server)
-      let session = sessions[0]
       #expect(timeline.startMs == session.index.startMs && timeline.frames == session.index.frames)
       #expect(timeline.segments.flatMap(\.frames).map(\.timeMs) == session.manifests.flatMap(\.frames).map(\.timeMs))
-      // A third one, the last, is left for the next run.
-      #expect(timeline.segments.flatMap(\.refused).count == (fixture == "corrupt-frames" ? 2 : 0))
+      #expect(timeline.segments.flatMap(\.refused).count == (fixture == "corrupt-frames" ? 3 : 0))
       #expect(timeline.problems.isEmpty)
       let hls = scratch.path("hls-" + fixture)
       #expect(try EncoderWorker.run("stitch", session.path, "--to", hls, "--format", "hls").status == 0)
@@ -193,6 +193,34 @@ import Testing
     let after = try timeline("day", of: server)
     #expect(before.frames == 2 && after.frames == 4)
     #expect(try server.get("/sessions/day/\(after.segments[1].fragment)").status == 200)
+  }
+
+  /// The playlist of a worker is served, and one of segments alone begins when the next batch tells how long the last picture is shown.
+  @Test func playlistOfASessionThatGoesOnHasNoEnd() throws {
+    let spool = try TestSpool()
+    try spool.addSmall("kept@1", startMs: 1_767_859_512_340)
+    try spool.addSmall("bare@1", startMs: 1_767_859_512_340)
+    try spool.drain()
+    // As if it had come an hour later, so that a slow machine has the time to look.
+    try FileManager.default.setAttributes(
+      [.modificationDate: Date().addingTimeInterval(3_600)],
+      ofItemAtPath: spool.output + "/bare/segment-1767859512340.json")
+    let server = try RunningServer(["serve", spool.output])
+    for name in ["session.m3u8", "iframes.m3u8", "multivariant.m3u8"] {
+      let early = try server.get("/sessions/bare/" + name)
+      #expect(early.status == 503 && early.headers["retry-after"] == "2", "\(early.text)")
+    }
+    try spool.addSmall("kept@2", startMs: 1_767_859_514_440)
+    try spool.drain("--hls")
+    let files = spool.output + "/kept/hls"
+    for name in try names(in: files) {
+      let reply = try server.get("/sessions/kept/" + name)
+      #expect(reply.status == 200 && reply.body == FileManager.default.contents(atPath: files + "/" + name), "\(name)")
+    }
+    let text = try server.get("/sessions/kept/session.m3u8").text
+    #expect(text.contains("#EXT-X-PLAYLIST-TYPE:EVENT\n") && !text.contains("#EXT-X-ENDLIST"))
+    #expect(try EncoderWorker.run("end", "kept", "--output", spool.output).status == 0)
+    #expect(try server.get("/sessions/kept/session.m3u8").text == text + "#EXT-X-ENDLIST\n")
   }
 
   @Test func longAnswersArePacked() throws {

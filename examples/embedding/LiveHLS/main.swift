@@ -33,19 +33,13 @@ struct LiveStream {
 
   /// Returns the stream as it is now; nil before its first segment.
   func playback() throws -> SessionPlayback? { try SessionCatalog(of: output.path).playback(of: session) }
-
-  /// Returns the playlist. Players reload it until it has an end.
-  func playlist(of playback: SessionPlayback, hasEnded: Bool) -> String {
-    let text = String(decoding: playback.playlist, as: UTF8.self)
-    let live = text.replacingOccurrences(of: "#EXT-X-PLAYLIST-TYPE:VOD", with: "#EXT-X-PLAYLIST-TYPE:EVENT")
-    return hasEnded ? live : live.replacingOccurrences(of: "#EXT-X-ENDLIST\n", with: "")
-  }
 }
 
 /// Writes the playlist, and the files that it names and that are not there yet: the initialization (`#EXT-X-MAP`) and fragments.
-func show(_ stream: LiveStream, hasEnded: Bool, in target: URL) throws {
-  guard let playback = try stream.playback() else { return }
-  let playlist = stream.playlist(of: playback, hasEnded: hasEnded)
+func show(_ stream: LiveStream, in target: URL) throws {
+  // The last segment is listed when the next one tells how long its last picture is shown, or after some seconds.
+  guard let playback = try stream.playback(), !playback.playlist.isEmpty else { return }
+  let playlist = String(decoding: playback.playlist, as: UTF8.self)
   for line in playlist.split(separator: "\n") {
     let name = line.hasPrefix("#EXT-X-MAP:URI=") ? String(line.split(separator: "\"")[1]) : String(line)
     let file = target.appendingPathComponent(name)
@@ -70,7 +64,7 @@ do {
   let camera = Camera(files: words.dropFirst(4).map { URL(fileURLWithPath: $0) }[...])
   for try await segment in camera.segments(of: session, isFinal: true) {
     try stream.add(segment)
-    try show(stream, hasEnded: segment.isFinal, in: target)
+    try show(stream, in: target)
   }
 } catch {
   print("not encoded: \(error)")

@@ -10,7 +10,10 @@ import ISOMedia
 
 package struct HLSPackage {
   /// The directory of a growing session's package, in the session's.
-  static let directory = "hls"
+  package static let directory = "hls"
+
+  /// Whether a package has fragments or initializations of this name.
+  package static func hasFile(named name: String) -> Bool { SupersededFiles.canList(name) }
 
   /// The package's directory; created if it is missing.
   let path: String
@@ -124,15 +127,12 @@ package struct HLSPackage {
 // MARK: - Live packages
 
 extension HLSPackage {
-  /// The time for which segments are held back, in milliseconds.
-  private static let waitMs: ClosedRange<Int64> = 15_000...60_000
-
   /// Holds back the last of `segments`, from `first` on, until the next batch should have come.
   private func holdBack(_ first: PublishedSegment, of segments: ArraySlice<PublishedSegment>) -> HeldBack {
     let batchStartMs = segments.first { $0.batchDigest == first.batchDigest }?.startMs ?? first.startMs
-    // The next batch is expected to last as long as this one.
-    let waitMs = min(max(2 * (first.endMs - batchStartMs), Self.waitMs.lowerBound), Self.waitMs.upperBound)
-    return HeldBack(startMs: first.startMs, lastMs: segments[segments.endIndex - 1].startMs, waitMs: Int(waitMs))
+    return HeldBack(
+      startMs: first.startMs, lastMs: segments[segments.endIndex - 1].startMs,
+      waitMs: Int(first.listingWaitMs(batchStartMs: batchStartMs)))
   }
 
   /// Returns the start of the last segment that the playlist lists, in unix milliseconds; nil where there is none.
@@ -177,30 +177,32 @@ extension HLSPackage {
       // Players cannot use a playlist without a segment.
       releasedMs = .max
     }
-    if let there = try text() {
-      let listed = HLSPlaylist.starts(in: there)
-      // Listed segments stay listed.
-      releasedMs = max(releasedMs, listed.last ?? .min)
-      // Else a new segment belongs before listed ones.
-      if let last = listed.last, listed == segments.prefix(while: { $0.startMs <= last }).map(\.startMs),
-        let extended = try extend(
-          by: Array(segments[(listed.count - 1)...]), sessionStartMs: originMs, releasedMs: releasedMs,
-          hasEnded: hasEnded, from: session)
-      {
-        return extended
-      }
+    let there = try text() ?? []
+    let listed = HLSPlaylist.starts(in: there)
+    // Listed segments stay listed.
+    releasedMs = max(releasedMs, listed.last ?? .min)
+    // Else a new segment belongs before listed ones.
+    if let last = listed.last, listed == segments.prefix(while: { $0.startMs <= last }).map(\.startMs),
+      let extended = try extend(
+        by: Array(segments[(listed.count - 1)...]), sessionStartMs: originMs, releasedMs: releasedMs,
+        hasEnded: hasEnded, from: session)
+    {
+      return extended
     }
-    let playlist = try emptyPlaylist(for: segments, of: session.session, isWindow: isWindow || retention != nil)
+    let playlist = HLSPlaylist(
+      of: session.session, isWindow || retention != nil ? .window : .live, startMs: segments[0].startMs,
+      maximumMs: HLSPlaylist.target(of: there).map { $0 * 1_000 } ?? HLSPlaylist.liveMaximumMs(of: segments),
+      sequence: HLSPlaylist.sequence(of: there))
     return try list(
       segments[...], behind: playlist, sessionStartMs: originMs, releasedMs: releasedMs,
       hasEnded: hasEnded, from: session, progress: progress
     ) { _ in
-    } preparing: { text in
+    } preparing: { playlist in
+      playlist.keepNumbers(of: there)
       // Files of the playlist that is there, and leftovers of a worker that died.
-      let there = try self.text() ?? []
-      let graceMs = SupersededFiles.graceMs(after: there, durationMs: text.endMs - segments[0].startMs)
+      let graceMs = SupersededFiles.graceMs(after: there, durationMs: playlist.endMs - segments[0].startMs)
       try SupersededLists(output: DurableFile.parentDirectory(of: session.path), temporary: temporary).replace(
-        HLSPlaylist.files(in: there), with: HLSPlaylist.files(in: Array(text.text.utf8)),
+        HLSPlaylist.files(in: there), with: HLSPlaylist.files(in: Array(playlist.text.utf8)),
         among: Directory(opening: path, followingLinks: false).entries().map(\.name), of: session.session,
         dueMs: nowMs + graceMs)
     }
@@ -245,37 +247,35 @@ extension HLSPackage {
     _ segments: ArraySlice<PublishedSegment>, after before: PublishedSegment? = nil, behind previous: HLSPlaylist,
     sessionStartMs: Int64, releasedMs: Int64, hasEnded: Bool, from session: SessionDirectory,
     progress: (Int, Int) throws -> Void = { _, _ in },
-    refuse: (HLSPlaylist.Entry) throws -> Void, preparing prepare: (HLSPlaylist) throws -> Void = { _ in }
+    refuse: (HLSPlaylist.Entry) throws -> Void,
+    preparing prepare: (inout HLSPlaylist) throws -> Void = { _ in }
   ) throws -> ViewOutcome {
     if segments.isEmpty && !hasEnded { return ViewOutcome() }
     var playlist = previous
     let listed = Self.listable(segments, releasedMs)
-    let rest = segments[listed.endIndex...]
     let directory = try Directory(opening: path, followingLinks: false)
-    for index in listed.indices {
-      var part = HLSSegment(
-        segments[index], before: index + 1 < segments.endIndex ? segments[index + 1] : nil,
-        sessionStartMs: sessionStartMs, maximumMs: playlist.maximumMs)
-      part.carriesParameterSets = playlist.isMixed(before: HLSPlaylist.Entry(part).initialization)
-      var entry = HLSPlaylist.Entry(part)
-      guard playlist.hasRoom(for: entry) else {
-        try refuse(entry)
-        continue
-      }
-      do {
-        let isThere = DurableFile.exists(path + "/" + entry.file)
-        entry.layout = try isThere ? part.layout(from: session) : write(part, as: entry, from: session)
-        let before = index > segments.startIndex ? segments[index - 1] : before
-        let marks = try self.marks(part.segment) ?? session.marks(of: part.segment)
-        if let before, before.isHeld(until: part.segment) {
-          try hold(before, untilMs: part.segment.startMs, in: &playlist, sessionStartMs, from: session)
+    var done = 0
+    var found = SegmentMarks()
+    try playlist.list(
+      listed, after: before, sessionStartMs: sessionStartMs,
+      next: { $0 + 1 < segments.endIndex ? segments[$0 + 1] : nil },
+      marks: { _ in found }, refuse: refuse,
+      place: { part, entry in
+        var entry = entry
+        do {
+          if !part.isHold {
+            done += 1
+            try progress(done, segments.count)
+            found = try marks(part.segment) ?? session.marks(of: part.segment)
+          }
+          let isThere = DurableFile.exists(path + "/" + entry.file)
+          entry.layout = try isThere ? part.layout(from: session) : write(part, as: entry, from: session)
+          return entry
+        } catch is BadSession {
+          return nil
         }
-        playlist.append(entry, marks, behind: before?.gap(before: part.segment))
-      } catch is BadSession {
-        // A gap before the next entry, or before the end, takes its place.
-      }
-      try progress(index - segments.startIndex + 1, segments.count)
-    }
+      })
+    let rest = segments[listed.endIndex...]
     let outcome = ViewOutcome(heldBack: rest.first.map { holdBack($0, of: segments) })
     // Players cannot use a playlist without a segment.
     if playlist.endMs == previous.endMs && !(hasEnded && previous.hasEntries) { return outcome }
@@ -283,35 +283,10 @@ extension HLSPackage {
     if playlist.hasGaps, !DurableFile.exists(path + "/" + HLSPlaylist.gapFile) {
       try replace(HLSPlaylist.gapFile, MP4Fragment.empty)
     }
-    try prepare(playlist)
+    try prepare(&playlist)
     let text = Array(playlist.text.utf8)
     try replace(HLSViews(of: text), text, in: directory)
     return outcome
-  }
-
-  /// Lists the last picture of a segment until the next one begins. Players have the segment's own entry already.
-  private func hold(
-    _ segment: PublishedSegment, untilMs: Int64, in playlist: inout HLSPlaylist, _ sessionStartMs: Int64,
-    from session: SessionDirectory
-  ) throws {
-    let (startMs, restMs) = (playlist.endMs, untilMs - playlist.endMs)
-    guard playlist.hasEntries, restMs > 0, restMs <= HLSPlaylist.maximumGapMs else { return }
-    let count = (restMs + playlist.targetMs - 1) / playlist.targetMs
-    for index in 0..<count {
-      let range = startMs + restMs * index / count..<startMs + restMs * (index + 1) / count
-      var part = HLSSegment(holding: segment, in: range, sessionStartMs: sessionStartMs)
-      part.carriesParameterSets = playlist.isMixed(
-        before: HLSPlaylist.Entry(hold: part, startMs: range.lowerBound).initialization)
-      var entry = HLSPlaylist.Entry(hold: part, startMs: range.lowerBound)
-      do {
-        let isThere = DurableFile.exists(path + "/" + entry.file)
-        entry.layout = try isThere ? part.layout(from: session) : write(part, as: entry, from: session)
-      } catch is BadSession {
-        // A gap takes its place.
-        return
-      }
-      playlist.append(entry, nil)
-    }
   }
 }
 
@@ -333,23 +308,5 @@ extension HLSPackage {
       slid.files, with: [], among: [], of: session.session, dueMs: nowMs + graceMs)
     try replace(HLSViews(of: slid.text), slid.text, in: Directory(opening: path, followingLinks: false))
     return true
-  }
-
-  /// Returns an empty playlist for all segments of a session, which continues the numbers of the playlist that is there.
-  ///
-  /// - Parameter window: whether it is a sliding window, from which first segments are or will be removed.
-  func emptyPlaylist(
-    for segments: [PublishedSegment], of session: SessionID, isWindow window: Bool
-  ) throws -> HLSPlaylist {
-    let first = segments[0]
-    // The target depends on the first segment only, so it never changes: the longest segment that its interval allows, and a seam.
-    let maximumMs = first.fullMs + first.intervalMs
-    guard window else { return HLSPlaylist(of: session, .live, startMs: first.startMs, maximumMs: maximumMs) }
-    let there = try text() ?? []
-    let isContinued = HLSPlaylist.starts(in: there).first == first.startMs
-    return HLSPlaylist(
-      of: session, .window, startMs: first.startMs,
-      maximumMs: HLSPlaylist.target(of: there).map { $0 * 1_000 } ?? maximumMs,
-      sequence: isContinued ? HLSPlaylist.sequence(of: there) : HLSPlaylist.sequence(behind: there))
   }
 }

@@ -8,7 +8,7 @@ import ISOMedia
 
 /// The text of a media playlist, built entry by entry. A live playlist only grows at its end.
 package struct HLSPlaylist {
-  enum Kind: String {
+  package enum Kind: String {
     /// Players reload it for new entries.
     case live = "EVENT"
     case complete = "VOD"
@@ -26,7 +26,7 @@ package struct HLSPlaylist {
     /// When the last picture leaves the screen.
     let endMs: Int64
     /// nil if it is not known yet.
-    var layout: HLSLayout?
+    package var layout: HLSLayout?
 
     package init(file: String, initialization: String, startMs: Int64, endMs: Int64, layout: HLSLayout? = nil) {
       self.file = file
@@ -52,7 +52,7 @@ package struct HLSPlaylist {
   static let mapTag = "#EXT-X-MAP:URI="
   private static let dateTag = "#EXT-X-PROGRAM-DATE-TIME:"
   private static let durationTag = "#EXTINF:"
-  static let endTag = "#EXT-X-ENDLIST\n"
+  package static let endTag = "#EXT-X-ENDLIST\n"
 
   /// In seconds: that of sessions with a picture a second. Players look for new entries once in this time.
   private static let minimumTargetS: Int64 = 6
@@ -62,14 +62,14 @@ package struct HLSPlaylist {
   /// bytes and its title, of at most 200: with the most and the longest in each segment, the limit is met after three hours.
   private static let maximumBytesWithChapters = 12 << 20
 
-  package private(set) var text: String
+  package internal(set) var text: String
   /// The maximum duration of an entry, rounded to seconds. It never changes.
   private let targetS: Int64
   /// The end of the last entry, in unix milliseconds.
-  private(set) var endMs: Int64
+  package private(set) var endMs: Int64
   /// The initialization of the last segment, and whether the segments have more than one.
   private var initialization: String?
-  private var isMixed = false
+  private(set) var isMixed = false
   private var isBehindJump = false
   /// The last press of a pointer, in unix milliseconds.
   private var lastPressMs: Int64?
@@ -95,7 +95,7 @@ package struct HLSPlaylist {
   ///   - startMs: the session's start, in unix milliseconds.
   ///   - maximumMs: the duration of the longest entry.
   ///   - sequence: the numbers of the first entry.
-  init(of session: SessionID, _ kind: Kind, startMs: Int64, maximumMs: Int64, sequence: Sequence = Sequence()) {
+  package init(of session: SessionID, _ kind: Kind, startMs: Int64, maximumMs: Int64, sequence: Sequence = Sequence()) {
     targetS = max((maximumMs + 999) / 1_000, Self.minimumTargetS)
     endMs = startMs
     isLive = kind != .complete
@@ -144,14 +144,14 @@ package struct HLSPlaylist {
   }
 
   /// Returns the session that a playlist of ours names.
-  static func session(of text: [UInt8]) -> String? {
+  package static func session(of text: [UInt8]) -> String? {
     // Only the first lines: the playlist of a day has many.
     text.split(separator: UInt8(ascii: "\n"), maxSplits: 8).first { $0.starts(with: sessionMark.utf8) }
       .map { String(decoding: $0.dropFirst(sessionMark.utf8.count), as: UTF8.self) }
   }
 
   /// Returns the start of the last segment of a playlist, in unix milliseconds; nil if its last line names no segment.
-  static func lastStart(in text: [UInt8]) -> Int64? {
+  package static func lastStart(in text: [UInt8]) -> Int64? {
     text.suffix(100).split(separator: UInt8(ascii: "\n")).last.flatMap(start(of:))
   }
 
@@ -161,7 +161,7 @@ package struct HLSPlaylist {
   }
 
   /// Returns whether a playlist has its end tag, so that players do not reload it.
-  static func hasEnded(_ text: [UInt8]) -> Bool { text.suffix(endTag.utf8.count).elementsEqual(endTag.utf8) }
+  package static func hasEnded(_ text: [UInt8]) -> Bool { text.suffix(endTag.utf8.count).elementsEqual(endTag.utf8) }
 
   /// Returns the files that a playlist names.
   package static func files(in text: [UInt8]) -> Set<String> {
@@ -177,7 +177,7 @@ package struct HLSPlaylist {
     line.starts(with: "segment-".utf8) ? Int64(String(decoding: line.dropFirst(8).prefix(13), as: UTF8.self)) : nil
   }
 
-  var hasEntries: Bool { initialization != nil }
+  package var hasEntries: Bool { initialization != nil }
 
   var targetMs: Int64 { targetS * 1_000 }
 

@@ -7,16 +7,19 @@ import ISOMedia
 package struct HLSSegment {
   package let segment: PublishedSegment
   /// See ``PublishedSegment/pictureKind``.
-  let kind: String
+  package let kind: String
   /// From the session's start.
   let startMs: Int64
   /// The duration of the fragment. Seams are closed: the last picture is held until the next segment, or cut short.
-  package let lengthMs: Int64
+  package private(set) var lengthMs: Int64
   /// Whether the fragment carries its parameter sets. It does so after segments of another kind, because stock ffmpeg keeps the
   /// parameter sets of the first initialization.
-  var carriesParameterSets = false
-  /// Whether the fragment shows the last picture of the segment only, behind the segment's own fragment.
-  private(set) var isHold = false
+  package var carriesParameterSets = false
+  /// When the fragment begins, in unix milliseconds, if it shows the last picture of the segment only, behind the segment's own
+  /// fragment; nil for the segment's own.
+  private(set) var holdStartMs: Int64?
+
+  package var isHold: Bool { holdStartMs != nil }
 
   /// Returns all segments of a session.
   package static func all(_ segments: [PublishedSegment]) -> [HLSSegment] {
@@ -49,17 +52,24 @@ package struct HLSSegment {
     lengthMs = min(untilMs - segment.startMs, maximumMs)
   }
 
+  /// The fragment as it was before a later segment closed its seam.
+  package var withOwnEnd: HLSSegment {
+    var part = self
+    part.lengthMs = segment.durationMs
+    return part
+  }
+
   /// A fragment that goes on with the last picture of a segment.
   ///
   /// - Parameters:
   ///   - range: in unix milliseconds.
   ///   - startMs: the instant that the times in fragments count from.
-  init(holding segment: PublishedSegment, in range: Range<Int64>, sessionStartMs startMs: Int64) {
+  init(holding segment: PublishedSegment, kind: String? = nil, in range: Range<Int64>, sessionStartMs startMs: Int64) {
     self.segment = segment
-    kind = segment.pictureKind
+    self.kind = kind ?? segment.pictureKind
     self.startMs = range.lowerBound - startMs
     lengthMs = Int64(range.count)
-    isHold = true
+    holdStartMs = range.lowerBound
   }
 
   /// Returns the files that a player needs, and the layout of the fragment.
@@ -105,41 +115,34 @@ extension PublishedSegment {
 }
 
 extension HLSPlaylist.Entry {
-  /// The names of its files change with their contents.
-  package init(_ part: HLSSegment, layout: HLSLayout? = nil) {
-    self.init(part, initialization: Self.initialization(of: part), layout)
-  }
-
   /// Returns the entries of all parts.
   package static func all(_ parts: [HLSSegment]) -> [HLSPlaylist.Entry] {
-    var last: (part: HLSSegment, name: String)?
-    return parts.map { part in
-      // Most have the kind of the one before.
-      if let last, last.part.carriesParameterSets == part.carriesParameterSets,
-        last.part.kind.utf8.elementsEqual(part.kind.utf8)
-      {
-        return HLSPlaylist.Entry(part, initialization: last.name, nil)
-      }
-      let name = initialization(of: part)
-      last = (part, name)
-      return HLSPlaylist.Entry(part, initialization: name, nil)
-    }
+    var names = InitializationNames()
+    return parts.map { HLSPlaylist.Entry($0, initialization: names.name(of: $0)) }
   }
 
-  /// - Parameter holdStartMs: of a fragment that holds a picture, in unix milliseconds.
-  private init(_ part: HLSSegment, initialization: String, _ layout: HLSLayout?, holdStartMs: Int64? = nil) {
+  /// Its layout is not known yet. The names of its files change with their contents.
+  package init(_ part: HLSSegment, initialization: String) {
     let segment = part.segment
-    let startMs = holdStartMs ?? segment.startMs
+    let startMs = part.holdStartMs ?? segment.startMs
     let content = "\(segment.sha256) \(part.startMs) \(part.lengthMs)\(part.setsMark)"
     let file = SegmentName.fragment(startMs, digest: Self.digest(content))
     self.init(
       file: part.isHold ? HLSPlaylist.holdPrefix + file.dropFirst(8) : file, initialization: initialization,
-      startMs: startMs, endMs: startMs + part.lengthMs, layout: layout)
+      startMs: startMs, endMs: startMs + part.lengthMs)
   }
 
-  /// - Parameter startMs: of the hold, in unix milliseconds.
-  init(hold part: HLSSegment, startMs: Int64) {
-    self.init(part, initialization: Self.initialization(of: part), nil, holdStartMs: startMs)
+  /// Names of initializations that were made. Most segments have the picture kind of the one before.
+  struct InitializationNames {
+    private var names: [String: String] = [:]
+
+    mutating func name(of part: HLSSegment) -> String {
+      let key = part.kind + part.setsMark
+      if let name = names[key] { return name }
+      let name = HLSPlaylist.Entry.initialization(of: part)
+      names[key] = name
+      return name
+    }
   }
 
   private static func initialization(of part: HLSSegment) -> String {

@@ -1,6 +1,6 @@
 // A playlist from which the first segments are taken out: a sliding window, which has no playlist type, because one of the type
 // EVENT never loses an entry (RFC 8216, 4.3.3.5 and 6.2.2). The numbers of its first entry and of its first discontinuity count on,
-// so that players that reload it stay where they are. Pure.
+// so that players that reload it stay where they are. Its end adds ENDLIST only. Pure.
 
 import Encoding
 import FrameBatches
@@ -11,9 +11,13 @@ extension HLSPlaylist {
   private static let typeTag = "#EXT-X-PLAYLIST-TYPE:"
 
   /// The numbers of a playlist's first entry, and of the discontinuities before it.
-  struct Sequence: Equatable {
-    var media: Int64 = 0
-    var discontinuity: Int64 = 0
+  package struct Sequence: Equatable {
+    var media: Int64
+    var discontinuity: Int64
+
+    package init(media: Int64 = 0, discontinuity: Int64 = 0) {
+      (self.media, self.discontinuity) = (media, discontinuity)
+    }
 
     var text: String {
       (media > 0 ? "\(HLSPlaylist.sequenceTag)\(media)\n" : "")
@@ -59,10 +63,10 @@ extension HLSPlaylist {
     guard own.media > 0 else { return nil }
     head.sequence.media += own.media
     head.sequence.discontinuity += own.discontinuity
-    let hasEnded = hasEnded(text)
-    var rest = isFound ? entry(text[entryStart...]) : hasEnded ? Array(endTag.utf8) : []
+    head.type = ""
+    var rest = isFound ? entry(text[entryStart...]) : hasEnded(text) ? Array(endTag.utf8) : []
     if isFound, let map { rest = Array("\(mapTag)\"\(map)\"\n".utf8) + rest }
-    return Slid(text: Array(head.text(hasEnded: hasEnded).utf8) + rest, hasSegments: isFound, files: files)
+    return Slid(text: Array(head.text.utf8) + rest, hasSegments: isFound, files: files)
   }
 
   /// The number of the first entry behind all that a playlist names.
@@ -77,6 +81,25 @@ extension HLSPlaylist {
   }
 
   static func sequence(of text: [UInt8]) -> Sequence { Head(of: text).sequence }
+
+  /// Numbers the entries anew, behind all that another playlist names, if a number would name another entry than there. This playlist
+  /// replaces that one, and has its sequence. It happens when a late batch belongs before listed segments: a number that players have
+  /// seen never names another entry, and numbers do not decrease (RFC 8216, 6.2.2).
+  mutating func keepNumbers(of replaced: [UInt8]) {
+    let bytes = Array(text.utf8)
+    let places = zip(Self.places(in: replaced), Self.places(in: bytes))
+    guard places.contains(where: { !$0.elementsEqual($1) }) else { return }
+    var head = Head(of: bytes)
+    head.sequence = Self.sequence(behind: replaced)
+    text = head.text + String(decoding: bytes[head.bytes...], as: UTF8.self)
+  }
+
+  /// Returns the names of the entries' files, without the digests of their contents.
+  private static func places(in text: [UInt8]) -> [ArraySlice<UInt8>] {
+    text.split(separator: UInt8(ascii: "\n")).filter { $0.first != UInt8(ascii: "#") }.map { line in
+      line[..<(line.lastIndex(of: UInt8(ascii: "-")) ?? line.endIndex)]
+    }
+  }
 
   /// Returns the maximum duration of an entry, in seconds; nil if the text is no playlist of ours.
   static func target(of text: [UInt8]) -> Int64? { Head(of: text).targetS }
@@ -106,6 +129,8 @@ extension HLSPlaylist {
     private var lines: [String] = []
     private(set) var bytes = 0
     var sequence = Sequence()
+    /// The line of the playlist's type; empty for a window, which has none.
+    var type = ""
     private(set) var targetS: Int64?
 
     init(of text: [UInt8]) {
@@ -125,17 +150,15 @@ extension HLSPlaylist {
           lines.append(line)
         } else if others.contains(where: line.hasPrefix) {
           lines.append(line)
-        } else if !line.hasPrefix(HLSPlaylist.typeTag) {
+        } else if line.hasPrefix(HLSPlaylist.typeTag) {
+          type = line + "\n"
+        } else {
           break
         }
         bytes = end
       }
     }
 
-    func text(hasEnded: Bool) -> String {
-      // Players do not reload a playlist that has ended, so its type may say that it never changes.
-      lines.map { $0 + "\n" }.joined() + sequence.text
-        + (hasEnded ? "\(HLSPlaylist.typeTag)\(HLSPlaylist.Kind.complete.rawValue)\n" : "")
-    }
+    var text: String { lines.map { $0 + "\n" }.joined() + sequence.text + type }
   }
 }
