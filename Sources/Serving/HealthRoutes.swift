@@ -70,6 +70,12 @@ package final class HealthRoutes: Sendable {
       WorkerMeter.duration, "Time from a batch's claim to its publication.", bounds: WorkerMeter.boundsS,
       counts: counts.durations, sum: Double(counts.totalMs) / 1_000)
     write(worker.notifier?.counts ?? NotificationCounts(), to: &text)
+    let ends = worker.owedEnds
+    text.gauge(
+      "encoder_worker_session_ends_owed", "Ends of sessions that wait for batches, or failed.", ends.count)
+    text.gauge(
+      "encoder_worker_oldest_session_end_age_seconds", "Age of the oldest of them; 0 if there is none.",
+      ends.oldestMs / 1_000)
     text.process(version: version)
     // If the disk fails, the other metrics remain.
     switch try? current() {

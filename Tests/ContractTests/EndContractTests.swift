@@ -1,6 +1,7 @@
 import FileSystem
 import Foundation
 import Logging
+import Synchronization
 import TestSupport
 import Testing
 
@@ -203,9 +204,136 @@ import Testing
       staging: try Staging(scratch: scratch.path("batches"), worker: WorkerID()), worker: WorkerID(),
       maximumBytes: 1 << 20)
     let ender = SessionEnder(store, queue, quietMs: nil, Logger(label: "test") { _ in SwiftLogNoOpLogHandler() })
-    _ = try store.requestEnd(EndRequest(id, .request, isClosing: true))
+    _ = try store.requestEnd(EndRequest(id, .request, awaitsAll: true))
     #expect(ender.pass(now: true) { try store.removeEndRequest($1) } == 1 && !ender.isWaiting)
     #expect(try store.endRequests().isEmpty && index(backend).complete)
+  }
+
+  private struct Look {
+    /// Its files go with it.
+    let backend: any StoreBackend
+    let queue: ObjectQueue
+    let batches = MemoryObjects()
+    let store: any WorkerStore
+    let log = CapturedLog()
+    let ender: SessionEnder
+
+    init(_ backend: any StoreBackend, in scratch: ScratchDirectory, quietMs: Int64? = nil, longMs: Int = 60_000) throws
+    {
+      self.backend = backend
+      store = try #require(try backend.store() as? any WorkerStore)
+      queue = ObjectQueue(
+        MemoryNames(), batches, name: "s3://test/",
+        staging: try Staging(scratch: scratch.path("batches"), worker: WorkerID()), worker: WorkerID(),
+        maximumBytes: 1 << 20)
+      ender = SessionEnder(store, queue, quietMs: quietMs, longMs: longMs, log.logger)
+    }
+
+    /// Returns the number of sessions that have ended.
+    func pass() -> Int {
+      ender.pass(now: true) {
+        try store.removeEndRequest($1)
+        ender.forget($0.end.session)
+      }
+    }
+  }
+
+  /// The log as text.
+  private final class CapturedLog: Sendable {
+    let lines = Mutex<[String]>([])
+
+    struct Handler: LogHandler {
+      let log: CapturedLog
+      var metadata: Logger.Metadata = [:]
+      var logLevel = Logger.Level.warning
+      subscript(metadataKey key: String) -> Logger.Metadata.Value? {
+        get { metadata[key] }
+        set { metadata[key] = newValue }
+      }
+      func log(event: LogEvent) {
+        log.lines.withLock { $0.append("\(event.message) \(event.metadata ?? [:])") }
+      }
+    }
+
+    var logger: Logger { Logger(label: "test") { [self] _ in Handler(log: self) } }
+    func count(_ event: String) -> Int { lines.withLock { $0.count { $0.hasPrefix(event) } } }
+  }
+
+  /// A batch of another session that cannot be written stays in work.
+  @Test(arguments: kinds) func endWaitsForTheBatchesOfItsSessionOnly(kind: StoreKind) throws {
+    let look = try Look(kind.backend(), in: scratch)
+    _ = try publish(session.batches[0], in: look.store)
+    let other = try #require(SessionID("other"))
+    (look.batches["incoming/stuck"], look.batches["incoming/own"]) = ([1], [1])
+    _ = try look.store.requestEnd(EndRequest(id, .request, awaitsAll: true))
+    #expect(look.pass() == 0 && look.ender.owed.count == 1)
+    // Read by now.
+    look.ender.note("stuck", of: [other])
+    look.ender.note("own", of: [other, id])
+    #expect(look.pass() == 0)
+    look.ender.forget(batch: "own")
+    look.batches["incoming/own"] = nil
+    // Another batch may have the name of one that was read.
+    look.ender.forget(batch: "stuck")
+    #expect(look.pass() == 0)
+    look.ender.note("stuck", of: [other])
+    #expect(look.pass() == 1 && look.ender.owed.count == 0)
+    #expect(try look.store.endRequests().isEmpty)
+  }
+
+  /// A queue that is never empty holds up no end.
+  @Test(arguments: kinds) func endWaitsForNoBatchThatCameLater(kind: StoreKind) throws {
+    let look = try Look(kind.backend(), in: scratch)
+    _ = try publish(session.batches[0], in: look.store)
+    look.batches["incoming/1"] = [1]
+    _ = try look.store.requestEnd(EndRequest(id, .request, awaitsAll: true, requestedMs: 1))
+    #expect(look.pass() == 0)
+    look.batches["incoming/2"] = [1]
+    #expect(look.pass() == 0)
+    look.batches["incoming/1"] = nil
+    // A newer request awaits what came before it.
+    _ = try look.store.requestEnd(EndRequest(id, .request, awaitsAll: true, requestedMs: 2))
+    #expect(look.pass() == 0)
+    (look.batches["incoming/2"], look.batches["incoming/3"]) = (nil, [1])
+    #expect(look.pass() == 1)
+  }
+
+  /// Hundreds of quiet sessions write no lists of thousands of batches, and a look lists the queue once.
+  @Test func quietSessionsShareOneListOfTheQueue() throws {
+    let look = try Look(StoreKind.directory.backend(), in: scratch, quietMs: 0)
+    _ = try publish(session.batches[0], in: look.store)
+    for number in 0..<1_500 { look.batches["incoming/\(number)"] = [1] }
+    #expect(look.pass() == 0 && look.ender.isWaiting)
+    #expect(try look.store.endRequests().isEmpty)
+    for number in 0..<1_500 { look.batches["incoming/\(number)"] = nil }
+    #expect(look.pass() == 1)
+    let text = String(decoding: EndRequest(id, .request, awaitsAll: true).bytes, as: UTF8.self)
+    #expect(text.utf8.count < 300 && text.contains(#""closing":true"#), "\(text)")
+  }
+
+  /// A request that is damaged, and sessions that nobody knows, hold up no others.
+  @Test func requestsThatCannotBePerformedHoldUpNoOthers() throws {
+    let look = try Look(StoreKind.directory.backend(), in: scratch)
+    _ = try publish(session.batches[0], in: look.store)
+    for number in 0..<250 {
+      let unknown = try #require(SessionID("0-\(number)"))
+      _ = try look.store.requestEnd(EndRequest(unknown, .request, awaitsAll: true))
+    }
+    _ = try look.store.requestEnd(EndRequest(id, .request, awaitsAll: true))
+    let damaged = look.store.staging.output + "/.ending/0.json"
+    try Data("{".utf8).write(to: URL(fileURLWithPath: damaged))
+    #expect((0..<5).map { _ in look.pass() }.reduce(0, +) == 1)
+    #expect(look.log.count("session.failed") == 1)
+  }
+
+  @Test(arguments: kinds) func endThatIsOwedForLongIsLoggedOnce(kind: StoreKind) throws {
+    let look = try Look(kind.backend(), in: scratch, longMs: 0)
+    _ = try publish(session.batches[0], in: look.store)
+    look.batches["incoming/stuck"] = [1]
+    _ = try look.store.requestEnd(EndRequest(id, .request, awaitsAll: true))
+    for _ in 0..<3 { #expect(look.pass() == 0) }
+    #expect(look.log.count("session.waiting") == 1)
+    #expect(look.log.lines.withLock { $0.contains { $0.contains("stuck") && $0.contains(id.description) } })
   }
 
   @Test func objectOfARequestNamesTheProcessThatHasTakenIt() throws {

@@ -93,6 +93,7 @@ package final class Worker: Sendable {
         ? .released : failed(item, error, about: ["batch": "\(item.batch ?? "the next one")"])
     }
     guard var claim = claimed else { return .released }
+    ends.forget(batch: claim.name)
     jobs.begin(claim.name, encoder.stage)
     defer { jobs.end(encoder.stage) }
     var facts = BatchFacts(of: claim, options.input)
@@ -202,6 +203,7 @@ package final class Worker: Sendable {
       var batch = try TracedStep.read.run { try encoder.read(fetched.path, named: name, cancellation: cancellation) }
       if let step = fetched.claim.traceParent { batch.continueTrace(of: step) }
       facts.note(batch)
+      ends.note(name, of: batch.allSessions)
       return batch
     } catch let bad as BadBatch {
       if try store.hasTombstones() {
@@ -216,6 +218,7 @@ package final class Worker: Sendable {
     let about = facts.about
     do {
       if queue.hasLost(claim) {
+        ends.forget(batch: claim.name)
         logger.notice("batch.lost", metadata: about.merging(["reason": "another worker has taken it over"]) { $1 })
         return .released
       }
@@ -226,6 +229,7 @@ package final class Worker: Sendable {
         let failure = UnknownFailure(batch: claim.name, count: failed.failures, error: error)
         return .failed(.held(failed), failure, about: about)
       case .handBack:
+        ends.forget(batch: claim.name)
         try queue.handBack(claim)
         logger.info("batch.returned", metadata: about)
         return .released
@@ -276,6 +280,7 @@ package final class Worker: Sendable {
       case .retire: batch.ending
       case .quarantine(let reason): try self.ending(of: batch.claim, batch.facts, after: reason)
       }
+    ends.forget(batch: batch.claim.name)
     switch ending {
     case .retire(let receipts, let tookMs):
       let keep = try rules.keepsBatches && refusals(of: batch.claim, batch.facts).isEmpty

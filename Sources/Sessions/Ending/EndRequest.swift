@@ -14,16 +14,17 @@ package struct EndRequest: Sendable, Equatable {
   package let cause: SessionEnd.Cause
   /// Unix milliseconds.
   package let requestedMs: Int64
-  /// The batches that were handed in before. They may be of this session.
+  /// Batches that it awaits.
   package let awaited: [String]
-  /// Whether pictures of the session were in no batch yet. Then it awaits the batches that are there once they are.
-  package let isClosing: Bool
+  /// Whether it awaits all batches that were handed in before, and those of pictures that were in no batch yet. No list of them is
+  /// kept: a process awaits what is in the queue when it first sees the request.
+  package let awaitsAll: Bool
 
   package init(
-    _ session: SessionID, _ cause: SessionEnd.Cause, awaiting: [String] = [], isClosing: Bool = false,
+    _ session: SessionID, _ cause: SessionEnd.Cause, awaiting: [String] = [], awaitsAll: Bool = false,
     requestedMs: Int64 = WallClock.nowMs
   ) {
-    (self.session, self.cause, self.requestedMs, self.isClosing) = (session, cause, requestedMs, isClosing)
+    (self.session, self.cause, self.requestedMs, self.awaitsAll) = (session, cause, requestedMs, awaitsAll)
     awaited = Array(awaiting.suffix(Self.maximumAwaited))
   }
 
@@ -35,7 +36,7 @@ package struct EndRequest: Sendable, Equatable {
     }
     self.init(
       session, cause, awaiting: try json.required("awaited", .array).compactMap(\.string),
-      isClosing: json.object?["closing"]?.bool ?? false, requestedMs: try json.required("requestedMs", .integer))
+      awaitsAll: json.object?["closing"]?.bool ?? false, requestedMs: try json.required("requestedMs", .integer))
   }
 
   var bytes: [UInt8] {
@@ -43,7 +44,7 @@ package struct EndRequest: Sendable, Equatable {
       "format": .string(Self.format), "session": .string(session.description), "cause": .string(cause.rawValue),
       "requestedMs": .number(requestedMs), "awaited": .array(awaited.map { .string($0) }),
     ]
-    if isClosing { members["closing"] = .bool(true) }
+    if awaitsAll { members["closing"] = .bool(true) }
     return JSONValue.object(members).bytes() + [UInt8(ascii: "\n")]
   }
 }

@@ -15,7 +15,7 @@ struct EndRequestFiles {
 
   private func file(of session: SessionID) -> String { path + "/" + session.description + Self.ending }
 
-  /// Writes a request, durable when this returns. It replaces an older one, which awaits fewer batches.
+  /// Writes a request, durable when this returns. It replaces an older one, which awaits no more batches.
   ///
   /// - Parameter temporary: a file name to write under, on the same file system.
   func add(_ request: EndRequest, temporary: String) throws(DiskError) {

@@ -20,7 +20,7 @@ struct EndRequestObjects {
 
   private func key(_ session: SessionID) -> String { Self.prefix + session.description }
 
-  /// Writes a request. It replaces an older one, which awaits fewer batches.
+  /// Writes a request. It replaces an older one, which awaits no more batches.
   func add(_ request: EndRequest) throws {
     _ = try objects.put(key(request.session), .bytes(request.bytes), .json, when: .always)
   }

@@ -31,6 +31,18 @@ package protocol EndingStore: Sendable {
 }
 
 extension EndingStore {
+  /// Reads a request without taking it.
+  ///
+  /// - Returns: nil if it is gone, or another process has it.
+  package func endRequest(of session: SessionID) throws -> EndRequest? {
+    var found: EndRequest?
+    _ = try takeEndRequest(of: session) { request in
+      found = request
+      return true
+    }
+    return found
+  }
+
   /// Takes a request, even one that waits for batches.
   package func takeEndRequest(of session: SessionID) throws -> HeldEndRequest? {
     try takeEndRequest(of: session) { _ in false }

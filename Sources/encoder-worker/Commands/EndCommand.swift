@@ -94,7 +94,7 @@ struct EndCommand: ReportingCommand {
     _ ids: [SessionID], in store: some EndingStore, at place: String, after owed: [String], closing: Set<SessionID> = []
   ) throws {
     for id in ids {
-      let request = EndRequest(id, .request, awaiting: owed, isClosing: closing.contains(id))
+      let request = EndRequest(id, .request, awaitsAll: true)
       switch try store.requestEnd(request) {
       case .alreadyEnded(let end): tellEnded(end, in: place)
       case .requested:

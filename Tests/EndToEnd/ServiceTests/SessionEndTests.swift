@@ -68,6 +68,21 @@ import Testing
     #expect(try names(in: spool.output).allSatisfy { ["s", ".staging", ".superseded"].contains($0) })
   }
 
+  /// The directory of one session cannot be made.
+  @Test func sessionThatCannotBeWrittenHoldsUpNoOtherEnd() throws {
+    try add(0)
+    try FileManager.default.createDirectory(atPath: spool.output, withIntermediateDirectories: true)
+    try Data().write(to: URL(fileURLWithPath: spool.output + "/stuck"))
+    try spool.addSmall("stuck@0", startMs: Self.startMs)
+    for session in ["s", "stuck"] { #expect(try EncoderWorker.run("end", session, "--spool", spool.path).status == 0) }
+    let result = try spool.drain("--json", verifying: false)
+    #expect(try ends(in: result).map(\.session) == ["s"], "\(result.errors)")
+    #expect(result.status == 74 || result.status == 75, "\(result.status)")
+    #expect(try index("s").complete && names(in: spool.output + "/.ending") == ["stuck.json"])
+    try FileManager.default.removeItem(atPath: spool.output + "/stuck")
+    #expect(try ends(in: spool.drain("--json")).map(\.session) == ["stuck"])
+  }
+
   @Test func endOfADirectoryHappensAtOnceAndIsToldOnce() throws {
     try add(0)
     try spool.drain("--hls")
