@@ -17,6 +17,11 @@ package struct FileStamp: Sendable, Hashable {
     size = Int64(status.st_size)
     modified = Int64(status.st_mtim.tv_sec) &* 1_000_000_000 &+ Int64(status.st_mtim.tv_nsec)
   }
+
+  /// The stamp as a text without blanks.
+  package var tag: String {
+    [inode, UInt64(bitPattern: size), UInt64(bitPattern: modified)].map { String($0, radix: 36) }.joined(separator: "-")
+  }
 }
 
 /// A regular file, open for reading, closed when the last reference goes.
@@ -25,7 +30,7 @@ package final class OpenFile: Sendable {
   /// In bytes.
   package let size: Int
   /// Changes when the file changes.
-  package let tag: String
+  package let stamp: FileStamp
 
   /// - Returns: nil if the name is no regular file, or a link.
   package convenience init?(_ name: String, in directory: Directory) throws(DiskError) {
@@ -54,9 +59,7 @@ package final class OpenFile: Sendable {
       return nil
     }
     size = Int(status.st_size)
-    let stamp = FileStamp(status)
-    tag = [stamp.inode, UInt64(stamp.size), UInt64(bitPattern: stamp.modified)]
-      .map { String($0, radix: 36) }.joined(separator: "-")
+    stamp = FileStamp(status)
   }
 
   deinit { close(descriptor) }

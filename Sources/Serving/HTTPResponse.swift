@@ -51,7 +51,7 @@ package struct HTTPResponse {
   init(_ kind: Kind, _ file: OpenFile) {
     self.kind = kind
     body = .file(file, 0..<file.size)
-    tag = file.tag
+    tag = file.stamp.tag
   }
 
   /// An error as JSON.

@@ -130,7 +130,7 @@ package protocol BatchQueue: Sendable {
   /// its event. The deaths of workers that hold it from now on do not count.
   func forgive(_ claim: Claim) throws -> Claim
   /// The events that their receiver has refused.
-  var notifications: any NotificationStore { get }
+  var notifications: RefusedNotifications { get }
   /// Removes a published batch, or keeps it.
   func retire(_ claim: Claim, _ receipts: [Receipt], keep: Bool) throws
   /// Whether an operator has accepted that a batch of this mark is published as it is: see ``BadBatch/marks``.

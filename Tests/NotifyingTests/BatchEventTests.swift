@@ -62,9 +62,9 @@ import Testing
     let scratch = try ScratchDirectory()
     let event = BatchEvent(batch: "é\n\u{1B}/\\\"", BadBatch("read", "f", "cause", advice: "a"))
     let objects = MemoryObjects()
-    let stores: [any NotificationStore] = [
-      SpoolNotifications(in: try Spool(creating: scratch.path("spool")).notifications),
-      ObjectNotifications(objects, name: "s3://test/"),
+    let stores: [RefusedNotifications] = [
+      RefusedNotifications(spool: try Spool(creating: scratch.path("spool")).path),
+      RefusedNotifications(in: objects, name: "s3://test/"),
     ]
     _ = try scratch.directory("spool/notifications")
     try scratch.file("spool/notifications/foreign.json", [1])
@@ -89,8 +89,8 @@ import Testing
     let scratch = try ScratchDirectory()
     let objects = MemoryObjects()
     let (key, other) = (String(repeating: "a", count: 64), String(repeating: "b", count: 64))
-    let spool = SpoolNotifications(in: try Spool(creating: scratch.path("spool")).notifications)
-    let stores: [any NotificationStore] = [spool, ObjectNotifications(objects, name: "s3://test/")]
+    let spool = RefusedNotifications(spool: try Spool(creating: scratch.path("spool")).path)
+    let stores: [RefusedNotifications] = [spool, RefusedNotifications(in: objects, name: "s3://test/")]
     for store in stores { try store.add(RefusedNotification(key: key, event: "{}", cause: "c")) }
     let bytes = try #require(objects["notifications/\(key).json"])
     try scratch.file("spool/notifications/\(other).json", bytes)

@@ -70,63 +70,6 @@ import WorkQueues
     #expect(try client.list("nothing", after: nil).isEmpty)
   }
 
-  @Test func existingObjectIsNotCreatedTwice() throws {
-    #expect(try client.put("receipt", .bytes([1]), .json, when: .absent) != nil)
-    #expect(try client.put("receipt", .bytes([2]), .json, when: .absent) == nil)
-    #expect(try server.object("\(place)/some/receipt") == Data([1]))
-  }
-
-  @Test func manifestIsReplacedOnlyWithItsCurrentTag() throws {
-    let first = try #require(try client.put("session.json", .bytes([1]), .json, when: .absent))
-    let second = try #require(try client.put("session.json", .bytes([2]), .json, when: .matching(first)))
-    #expect(first != second)
-    #expect(try client.put("session.json", .bytes([3]), .json, when: .matching(first)) == nil)
-    #expect(try client.put("missing", .bytes([3]), .json, when: .matching(first)) == nil)
-    #expect(try server.object("\(place)/some/session.json") == Data([2]))
-    #expect(try client.list("session", after: nil).map(\.tag) == [second])
-  }
-
-  @Test func concurrentConditionalReplacesEachCountOnce() async throws {
-    let client = client
-    _ = try client.put("count", .bytes(Array("0".utf8)), .text, when: .absent)
-    await withTaskGroup(of: Void.self) { group in
-      for _ in 0..<4 {
-        group.addTask {
-          var done = 0
-          while done < 5 {
-            guard let old = try? client.get("count", limit: 10),
-              let number = Int(String(decoding: old.bytes, as: UTF8.self))
-            else { return }
-            let body = ObjectBody.bytes(Array(String(number + 1).utf8))
-            if (try? client.put("count", body, .text, when: .matching(old.tag))) != .some(nil) { done += 1 }
-          }
-        }
-      }
-    }
-    #expect(try client.get("count", limit: 10)?.bytes == Array("20".utf8))
-  }
-
-  @Test func largeFileIsUploadedAndDownloaded() throws {
-    let scratch = try ScratchDirectory()
-    let bytes = (0..<5 << 20).map { UInt8(truncatingIfNeeded: $0 &* 31 &+ $0 >> 9) }
-    let file = try scratch.file("large", bytes)
-    let tag = try client.put("large.mp4", .file(file), .video, when: .absent)
-    #expect(try client.download("large.mp4", to: scratch.path("back"), limit: 5 << 20) == tag)
-    #expect(try Data(contentsOf: URL(fileURLWithPath: scratch.path("back"))) == Data(bytes))
-    #expect(throws: DiskError.self) { try client.download("large.mp4", to: scratch.path("back"), limit: 5 << 20) }
-    #expect(throws: ObjectTooLarge.self) { try client.download("large.mp4", to: scratch.path("less"), limit: 1 << 20) }
-    #expect(throws: ObjectTooLarge.self) { try client.get("large.mp4", limit: 5 << 20 - 1) }
-    #expect(try client.download("missing", to: scratch.path("none"), limit: 1) == nil)
-    #expect(try names(in: scratch.path) == ["back", "large"])
-  }
-
-  @Test func emptyObjectIsStoredAndRead() throws {
-    let scratch = try ScratchDirectory()
-    let tag = try #require(try client.put("empty", .file(scratch.file("empty", [])), .text, when: .absent))
-    #expect(try client.get("empty", limit: 0) == StoredObject(bytes: [], tag: tag))
-    #expect(try client.download("empty", to: scratch.path("back"), limit: 0) == tag)
-  }
-
   @Test func objectsAreCopiedAndRemoved() throws {
     let tag = try #require(try client.put("a+b ü", .bytes([1, 2, 3]), .archive, when: .always))
     let other = ObjectTag("\"0123456789abcdef0123456789abcdef\"")

@@ -18,7 +18,8 @@ package final class MemoryObjects: ObjectClient {
   }
 
   private struct State {
-    var objects: [String: [UInt8]] = [:]
+    /// By the bytes of their keys: as strings, two spellings of a letter are equal.
+    var objects: [[UInt8]: [UInt8]] = [:]
     var agesS: [String: Int] = [:]
     var puts = 0
     var failing: Int?
@@ -31,12 +32,16 @@ package final class MemoryObjects: ObjectClient {
 
   package init() {}
 
-  package var keys: [String] { state.withLock { $0.objects.keys.sorted() } }
+  package var keys: [String] {
+    state.withLock { $0.objects.keys.sorted { $0.lexicographicallyPrecedes($1) } }.map {
+      String(decoding: $0, as: UTF8.self)
+    }
+  }
   package var puts: Int { state.withLock { $0.puts } }
 
   package subscript(key: String) -> [UInt8]? {
-    get { state.withLock { $0.objects[key] } }
-    set { state.withLock { $0.objects[key] = newValue } }
+    get { state.withLock { $0.objects[Array(key.utf8)] } }
+    set { state.withLock { $0.objects[Array(key.utf8)] = newValue } }
   }
 
   /// Whether the store ignores conditions.
@@ -90,7 +95,7 @@ package final class MemoryObjects: ObjectClient {
       let number = state.puts
       state.puts += 1
       if let failing = state.failing, number >= failing { throw Refused() }
-      let there = state.objects[key].map(Self.tag)
+      let there = state.objects[Array(key.utf8)].map(Self.tag)
       let holds =
         switch condition {
         case .always: true
@@ -98,7 +103,7 @@ package final class MemoryObjects: ObjectClient {
         case .matching(let tag): there == tag
         }
       guard holds || state.isUnconditional else { return nil }
-      state.objects[key] = bytes
+      state.objects[Array(key.utf8)] = bytes
       state.agesS[key] = 0
       // The retry of a conditional write finds the object that the first attempt wrote.
       return state.losing == number && condition != .always ? nil : Self.tag(bytes)
@@ -116,7 +121,10 @@ package final class MemoryObjects: ObjectClient {
   }
 
   package func list(_ prefix: String, after key: String?) throws -> [ObjectInfo] {
-    let all = keys.filter { $0.hasPrefix(prefix) && $0 > (key ?? "") }
+    let last = key ?? ""
+    let all = keys.filter {
+      $0.utf8.starts(with: prefix.utf8) && last.utf8.lexicographicallyPrecedes($0.utf8)
+    }
     return all.prefix(3).map { ObjectInfo(key: $0, size: self[$0]?.count ?? 0, tag: Self.tag(self[$0] ?? [])) }
   }
 }

@@ -22,7 +22,7 @@ package final class ObjectQueue: BatchQueue {
   /// nil if the queue has no stream of events.
   private let stream: (any EventStream)?
   private let batches: ObjectBatchRepository
-  package let notifications: any NotificationStore
+  package let notifications: RefusedNotifications
   private let staging: Staging
   private let worker: WorkerID
   private let maximumBytes: Int
@@ -41,7 +41,7 @@ package final class ObjectQueue: BatchQueue {
     self.names = names
     stream = names as? any EventStream
     batches = ObjectBatchRepository(objects, name: name)
-    notifications = ObjectNotifications(objects, name: name)
+    notifications = RefusedNotifications(in: objects, name: name)
     self.staging = staging
     self.worker = worker
     self.maximumBytes = maximumBytes

@@ -73,7 +73,7 @@ package final class SpoolQueue: BatchQueue {
 
   package func isClosing(_ session: SessionID) throws(DiskError) -> Bool { try spool.isClosing(session) }
 
-  package var notifications: any NotificationStore { SpoolNotifications(in: spool.notifications) }
+  package var notifications: RefusedNotifications { RefusedNotifications(spool: spool.path) }
 
   private func counted(_ claim: Claim, attempt: Int, failures: Int) throws(DiskError) -> Claim {
     let next = newClaim(claim.name, attempt, failures)

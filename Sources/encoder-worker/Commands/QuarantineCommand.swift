@@ -42,7 +42,7 @@ struct QuarantineCommand: DescribedCommand {
 
     func open() throws -> Quarantine { Quarantine(of: try Spool(opening: spool ?? "")) }
 
-    func openEvents() throws -> any NotificationStore {
+    func openEvents() throws -> RefusedNotifications {
       try RefusedEvents.open(spool: spool, store: store, access)
     }
   }

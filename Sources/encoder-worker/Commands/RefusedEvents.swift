@@ -14,12 +14,12 @@ enum RefusedEvents {
     }
   }
 
-  static func open(spool: String?, store: S3Location?, _ access: StoreAccess) throws -> any NotificationStore {
-    if let store { return ObjectNotifications(try S3Client(store, access.settings()), name: "\(store)") }
-    return SpoolNotifications(in: try Spool(opening: spool ?? "").notifications)
+  static func open(spool: String?, store: S3Location?, _ access: StoreAccess) throws -> RefusedNotifications {
+    if let store { return RefusedNotifications(in: try S3Client(store, access.settings()), name: "\(store)") }
+    return RefusedNotifications(spool: try Spool(opening: spool ?? "").path)
   }
 
-  static func list(_ store: any NotificationStore, _ results: ResultOptions) throws {
+  static func list(_ store: RefusedNotifications, _ results: ResultOptions) throws {
     let events = try store.all()
     if events.isEmpty && !results.json { return say("no refused events") }
     results.print(events, head: ["key", "since", "event", "batch", "why"]) { event in
@@ -30,7 +30,7 @@ enum RefusedEvents {
   }
 
   /// Sends events again, each with its key.
-  static func retry(_ selection: NamedItems, in store: any NotificationStore, _ receiver: WebhookReceiver) throws {
+  static func retry(_ selection: NamedItems, in store: RefusedNotifications, _ receiver: WebhookReceiver) throws {
     try selection.forEach(all: store.all, named: store.notification) { event in
       switch receiver.send(
         key: event.key, event: event.event, traceParent: event.traceParent, cancellation: .never)
