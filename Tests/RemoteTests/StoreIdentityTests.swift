@@ -118,7 +118,7 @@ import Testing
 
   @Test func playlistSaysWhenItsLinksExpireSooner() throws {
     identity.set(.init(lifeS: 600))
-    try store.put("output/s/hls/session.m3u8", Data("#EXTM3U\n#EXTINF:5,\nf.m4s\n".utf8))
+    try store.put("output/s/hls/session.m3u8", Data("#EXTM3U\n#EXTINF:5,\nf.m4s\n#EXT-X-ENDLIST\n".utf8))
     let variables = store.environment.merging(try identity.environment(.container)) { $1 }
     let playlist = ["stitch", "s", "--store", "s3://replay", "--format", "hls", "--presign"]
     let result = try Tool.run(
