@@ -214,7 +214,7 @@ let package = Package(
       "ContractTests",
       of: layers + ["SegmentEncoder", "Deleting", "Remote", .product(name: "Logging", package: "swift-log")]),
     tests("RemoteTests", of: layers + ["SegmentEncoder", "Remote"]),
-    tests("ServingTests", of: ["FileSystem", "FrameBatches", "Serving"]),
+    tests("ServingTests", of: ["FileSystem", "FrameBatches", "Showing", "Serving"]),
     tests(
       "IngestingTests",
       of: [

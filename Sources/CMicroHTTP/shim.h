@@ -1,14 +1,17 @@
 // GNU libmicrohttpd, loaded when a server starts: it needs a dozen libraries that are not needed otherwise.
 #pragma once
 
+#include <arpa/inet.h>
 #include <dlfcn.h>
 #include <microhttpd.h>
+#include <netinet/in.h>
 #include <poll.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
+#include <sys/ioctl.h>
 #include <sys/socket.h>
 #include <time.h>
 #include <unistd.h>
@@ -61,7 +64,6 @@ static inline size_t cmh_unescape(void *unescape, struct MHD_Connection *connect
 // Limits of a server.
 typedef struct cmh_limits {
   unsigned connections;
-  unsigned connectionsOfAnAddress;
   // The server closes a connection without traffic after this many seconds.
   unsigned idleSeconds;
 } cmh_limits;
@@ -75,8 +77,7 @@ static inline struct MHD_Daemon *cmh_start(
       MHD_USE_INTERNAL_POLLING_THREAD | MHD_USE_THREAD_PER_CONNECTION | MHD_USE_POLL | MHD_USE_ITC | MHD_USE_ERROR_LOG, 0,
       NULL, NULL, handler, context,
       MHD_OPTION_EXTERNAL_LOGGER, cmh_silence, NULL, MHD_OPTION_LISTEN_SOCKET, listening, MHD_OPTION_CONNECTION_LIMIT,
-      limits->connections, MHD_OPTION_PER_IP_CONNECTION_LIMIT, limits->connectionsOfAnAddress,
-      MHD_OPTION_CONNECTION_TIMEOUT, limits->idleSeconds, MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)(32 << 10),
+      limits->connections, MHD_OPTION_CONNECTION_TIMEOUT, limits->idleSeconds, MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)(32 << 10),
       MHD_OPTION_THREAD_STACK_SIZE, (size_t)(1 << 20), MHD_OPTION_STRICT_FOR_CLIENT, 1, MHD_OPTION_UNESCAPE_CALLBACK,
       cmh_unescape, (void *)library->MHD_http_unescape, MHD_OPTION_NOTIFY_CONNECTION, connected, context, MHD_OPTION_NOTIFY_COMPLETED, completed,
       context, MHD_OPTION_END);
@@ -88,6 +89,41 @@ static inline int cmh_is_start(enum MHD_ConnectionNotificationCode event) { retu
 static inline int cmh_descriptor(const cmh_library *library, struct MHD_Connection *connection) {
   const union MHD_ConnectionInfo *info = library->MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CONNECTION_FD);
   return info ? (int)info->connect_fd : -1;
+}
+
+// Returns a number for the address of a client: an IPv4 address, or the /64 network of an IPv6 address, which one client has for itself.
+static inline uint64_t cmh_network(const cmh_library *library, struct MHD_Connection *connection) {
+  const union MHD_ConnectionInfo *info = library->MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CLIENT_ADDRESS);
+  const struct sockaddr *address = info ? info->client_addr : NULL;
+  uint64_t network = 0;
+  if (!address) return 0;
+  if (address->sa_family == AF_INET) return ntohl(((const struct sockaddr_in *)address)->sin_addr.s_addr);
+  if (address->sa_family != AF_INET6) return 0;
+  const uint8_t *bytes = ((const struct sockaddr_in6 *)address)->sin6_addr.s6_addr;
+  static const uint8_t mapped[12] = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 255, 255};
+  int isMapped = !memcmp(bytes, mapped, sizeof mapped);
+  for (int index = 0; index < (isMapped ? 4 : 8); index++) network = network << 8 | bytes[isMapped ? 12 + index : index];
+  return network;
+}
+
+// Returns the bytes that were sent and that the client's system has not acknowledged, and sets the number of bytes that it has acknowledged
+// since the connection was opened. Returns 0 if the kernel does not count them.
+static inline int cmh_unread(int descriptor, uint64_t *taken) {
+  // struct tcp_info of linux/tcp.h, from Linux 4.1 on. Not all headers of the C library have tcpi_bytes_acked.
+  enum { TCP = 6, INFO = 11, BYTES_ACKED = 120 };
+  char info[BYTES_ACKED + sizeof *taken];
+  socklen_t size = sizeof info;
+  int unread = 0;
+  if (ioctl(descriptor, TIOCOUTQ, &unread) != 0 || unread <= 0) return 0;
+  if (getsockopt(descriptor, TCP, INFO, info, &size) != 0 || size < sizeof info) return 0;
+  memcpy(taken, info + BYTES_ACKED, sizeof *taken);
+  return unread;
+}
+
+// Lets the close of a socket drop all bytes that the client has not taken.
+static inline void cmh_discard_at_close(int descriptor) {
+  struct linger now = {1, 0};
+  (void)setsockopt(descriptor, SOL_SOCKET, SO_LINGER, &now, sizeof now);
 }
 
 // Whether the client has closed a connection.
@@ -115,6 +151,8 @@ typedef struct cmh_headers {
   int folded;
   // Headers whose name or value has a character that is not allowed there, such as white space before the colon.
   int malformed;
+  // Headers of one value that come for the second time.
+  int repeated;
 } cmh_headers;
 
 typedef struct cmh_header_check {
@@ -123,6 +161,8 @@ typedef struct cmh_header_check {
   int is_lenient;
   // The end of the last header's value; NULL before the first one.
   const char *end;
+  // The headers of one value that have come: a bit for each of their list.
+  unsigned seen;
 } cmh_header_check;
 
 // Whether a name is a token (RFC 9110, 5.6.2).
@@ -170,6 +210,13 @@ static inline enum MHD_Result cmh_check_header(
     check->end = value + value_size;
   }
   if (!cmh_is_token(name, name_size) || !cmh_is_value(value, value_size)) headers->malformed++;
+  static const char *const single[] = {
+      "Authorization", "Content-Type", "Content-Encoding", "Content-Digest", "Idempotency-Key", "Date", "Origin", "traceparent"};
+  for (unsigned index = 0; index < sizeof single / sizeof *single; index++) {
+    if (strcasecmp(name, single[index])) continue;
+    if (check->seen & 1u << index) headers->repeated++;
+    check->seen |= 1u << index;
+  }
   if (!strcasecmp(name, "Host")) headers->hosts++;
   if (!strcasecmp(name, "Content-Length")) headers->lengths++;
   if (!strcasecmp(name, "Transfer-Encoding")) {
@@ -183,7 +230,7 @@ static inline enum MHD_Result cmh_check_header(
 static inline cmh_headers cmh_headers_of(
     const cmh_library *library, struct MHD_Connection *connection, const char *method) {
   // From 1.0 on, the library refuses folded lines, NUL and empty names itself.
-  cmh_header_check check = {{0, 0, 0, 0, 0, 0}, !strncmp(library->MHD_get_version(), "0.9.", 4), NULL};
+  cmh_header_check check = {{0, 0, 0, 0, 0, 0, 0}, !strncmp(library->MHD_get_version(), "0.9.", 4), NULL, 0};
   library->MHD_get_connection_values_n(connection, MHD_HEADER_KIND, cmh_check_header, &check);
   const union MHD_ConnectionInfo *size =
       check.end ? library->MHD_get_connection_info(connection, MHD_CONNECTION_INFO_REQUEST_HEADER_SIZE) : NULL;
@@ -205,6 +252,31 @@ static inline const char *cmh_argument(const cmh_library *library, struct MHD_Co
           connection, MHD_GET_ARGUMENT_KIND, name, strlen(name), &value, &length) != MHD_YES)
     return NULL;
   return value ? value : "";
+}
+
+#define CMH_ARGUMENTS 64
+
+typedef struct cmh_arguments {
+  const char *names[CMH_ARGUMENTS];
+  int count, repeated;
+} cmh_arguments;
+
+static inline enum MHD_Result cmh_check_argument(
+    void *context, enum MHD_ValueKind kind, const char *name, size_t name_size, const char *value, size_t value_size) {
+  cmh_arguments *arguments = (cmh_arguments *)context;
+  (void)kind, (void)name_size, (void)value, (void)value_size;
+  for (int index = 0; index < arguments->count; index++)
+    if (!strcmp(arguments->names[index], name ? name : "")) arguments->repeated = 1;
+  if (arguments->count == CMH_ARGUMENTS) arguments->repeated = 1;
+  else arguments->names[arguments->count++] = name ? name : "";
+  return arguments->repeated ? MHD_NO : MHD_YES;
+}
+
+// Whether an argument of the request's address comes twice, or there are too many.
+static inline int cmh_repeats_argument(const cmh_library *library, struct MHD_Connection *connection) {
+  cmh_arguments arguments = {{0}, 0, 0};
+  library->MHD_get_connection_values_n(connection, MHD_GET_ARGUMENT_KIND, cmh_check_argument, &arguments);
+  return arguments.repeated;
 }
 
 // A part of an open file.

@@ -64,7 +64,7 @@ struct BatchRoute {
     var input = context.settings.input
     // The correction that is kept differs from this one by a minute at most.
     input.clockOffsetMs = aheadMs.map { ClockOffset.next(after: 0, near: $0) } ?? 0
-    let batch = try context.readers.pass(for: producer) {
+    let batch = try context.readers.pass(for: producer?.name ?? "") {
       do {
         return try BatchSessions(
           reading: draft.path, options: input, limits: context.settings.limits,
@@ -83,6 +83,7 @@ struct BatchRoute {
         }
       }
     }
+    try context.requireAny(of: sessions)
     let ends = batch.readers.flatMap { [$0.batch.frames[0].timeMs, $0.batch.endMs] }
     return (sessions[0], (ends.min() ?? 0)...(ends.max() ?? 0))
   }

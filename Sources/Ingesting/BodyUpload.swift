@@ -28,6 +28,11 @@ final class BodyUpload: BodyReceiver {
   private let draft: UploadDraft
   private let conclude: Finish
   private var hasEnded = false
+  /// The size at which the body asks for room again.
+  private var checkedAtBytes = 0
+
+  /// Bytes after which a body asks for room again.
+  private static let roomBytes = 1 << 20
 
   /// - Parameter name: of the file.
   /// - Throws: ``ProblemDetails``, ``DiskError``.
@@ -50,6 +55,10 @@ final class BodyUpload: BodyReceiver {
     context.meter.addBytes(bytes.count)
     do {
       guard draft.size + bytes.count <= request.limit else { throw ProblemDetails(bodyLimit: request.limit) }
+      if draft.size + bytes.count >= checkedAtBytes {
+        try context.gate.requireRoom(for: bytes.count)
+        checkedAtBytes = draft.size + Self.roomBytes
+      }
       try draft.write(bytes)
       return nil
     } catch {

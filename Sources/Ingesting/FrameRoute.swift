@@ -6,6 +6,7 @@ import FrameBatches
 import Glibc
 import JSON
 import Serving
+import Sessions
 
 struct FrameRoute: Sendable {
   private static let types: Set = ["image/png", "image/jpeg", "image/webp", "application/octet-stream"]
@@ -16,7 +17,7 @@ struct FrameRoute: Sendable {
   /// Brings the batches of pictures to their queue; nil if they are in it.
   let forward: (@Sendable () throws -> Void)?
   /// Ends a session once all its batches are finished.
-  let endSession: @Sendable (SessionID) throws -> Void
+  let endSession: @Sendable (SessionID) throws -> EndState
 
   /// - Throws: ``ProblemDetails``, ``DiskError``.
   func admit(_ request: HTTPRequest, _ session: SessionID, _ producer: Producer?) throws -> Admission {
@@ -38,17 +39,23 @@ struct FrameRoute: Sendable {
     }
     try request.requireNoCoding()
     guard let type = request.mediaType, Self.types.contains(type) || request.isOfForm(from: producer) else {
+      let fault =
+        request.mediaType.map { "the Content-Type \($0.shortened(to: 80).oneLine) is no picture's" }
+        ?? "the header Content-Type is missing"
       throw ProblemDetails(
-        .unsupportedType, "a picture has the Content-Type \(Self.types.sorted().joined(separator: ", "))",
-        advice: "send the bytes of one PNG, JPEG or WebP file")
+        .unsupportedType, fault,
+        advice: "send the bytes of one PNG, JPEG or WebP file as \(Self.types.sorted().joined(separator: ", "))")
     }
+    try context.requireAny(of: [session])
     let upload = try request.upload(limit: context.settings.limits.fileBytes, producer)
     if let refusal = context.gate.refusal(ofBytes: request.bodyBytes ?? 0, from: producer) { throw refusal }
     return .receive(
       try BodyUpload(upload, named: "picture", context) { [context] draft in
         let digest = draft.digest()
         try context.keys.require(upload.idempotencyKey, of: producer, for: "picture \(session) \(timeMs) \(digest)")
-        let kind = try context.readers.pass(for: producer) { try Self.kind(of: draft.path, context.settings.limits) }
+        let kind = try context.readers.pass(for: producer?.name ?? "") {
+          try Self.kind(of: draft.path, context.settings.limits)
+        }
         let taken = try pictures.add(
           draft, to: session, at: timeMs, aheadMs: aheadMs, kind: kind, digest: digest, from: producer)
         if taken.outcome == .conflict {
@@ -78,10 +85,14 @@ struct FrameRoute: Sendable {
   /// - Throws: ``ProblemDetails``, or a failure of the environment.
   func end(_ session: SessionID, _ request: HTTPRequest, _ producer: Producer?) throws -> HTTPResponse {
     if let refusal = context.gate.stopRefusal { throw refusal }
+    try context.requireAny(of: [session])
     try pictures?.close(session)
     try forward?()
-    try endSession(session)
-    let response = HTTPResponse.json(["session": .string(session.description), "ended": .bool(true)], status: 202)
+    let state = try endSession(session)
+    let response = HTTPResponse.json(
+      [
+        "session": .string(session.description), "state": .string(state.rawValue), "ended": .bool(state == .ended),
+      ], status: 202)
     context.record(response, to: request.path, of: producer)
     return response
   }

@@ -3,6 +3,7 @@ import FileSystem
 import FrameBatches
 import Logging
 import Serving
+import Sessions
 import Synchronization
 
 /// The state that the handlers of all requests share.
@@ -15,8 +16,10 @@ package final class IngestContext: Sendable {
   let decoders: DecoderForkServer?
   package let meter = IngestMeter()
   let gate: IngestGate
-  let readers = ReaderGate()
+  /// Lets few producers at a time read their batches: a batch may take as much memory as its limits allow.
+  let readers = RequestGate<String>(width: 2, waiting: 384)
   let keys = IdempotencyKeys()
+  private let tombstone: @Sendable (SessionID) throws -> Tombstone?
   private let logger: Logger
   private let refusals = Mutex((minute: 0, count: 0))
   private let hasLostTrace = Atomic(false)
@@ -24,15 +27,28 @@ package final class IngestContext: Sendable {
   /// - Parameters:
   ///   - decoders: read archives; nil to read them in this process.
   ///   - isStopping: whether nothing more is taken.
+  ///   - tombstone: returns that of a session that was deleted.
   package init(
     _ intake: any BatchIntake, _ settings: IngestSettings, decoders: DecoderForkServer? = nil, logger: Logger,
-    isStopping: @escaping @Sendable () -> Bool = { false }
+    isStopping: @escaping @Sendable () -> Bool = { false },
+    tombstone: @escaping @Sendable (SessionID) throws -> Tombstone? = { _ in nil }
   ) {
+    self.tombstone = tombstone
     self.intake = intake
     self.settings = settings
     self.decoders = decoders
     self.logger = logger
     gate = IngestGate(intake, settings, isStopping: isStopping)
+  }
+
+  /// Throws ``SessionDeleted`` if all of some sessions were deleted: a batch is published without those that were.
+  func requireAny(of sessions: [SessionID]) throws {
+    var deleted: Tombstone?
+    for session in sessions {
+      guard let found = try tombstone(session) else { return }
+      deleted = found
+    }
+    if let deleted { throw SessionDeleted(deleted) }
   }
 
   /// Logs and counts an answer to a request that would write.
@@ -41,6 +57,7 @@ package final class IngestContext: Sendable {
     var facts: Logger.Metadata = ["path": "\(path.shortened(to: 300))", "status": .stringConvertible(response.status)]
     if let producer { facts["producer"] = "\(producer.name)" }
     guard let problem else { return logger.debug("ingest.answered", metadata: facts) }
+    meter.countRefusal(response.status, of: producer)
     facts["reason"] = "\(problem.detail)"
     let minute = MonotonicClock.seconds() / 60
     let (count, skipped) = refusals.withLock { known in
@@ -62,6 +79,13 @@ package final class IngestContext: Sendable {
   /// Logs a failure of the disk, the store or the queue, and returns the answer to it.
   func problem(_ error: any Error) -> ProblemDetails {
     if let problem = error as? ProblemDetails { return problem }
+    if let deleted = error as? SessionDeleted {
+      return ProblemDetails(
+        .gone, deleted.what, advice: "send nothing more of this session; `delete --undelete` allows it again")
+    }
+    if let busy = error as? ServerBusy {
+      return ProblemDetails(.tooMany, "other batches are being read", retryAfterS: busy.retryAfterS)
+    }
     logger.error("ingest.failed", metadata: ["error": "\(error)"])
     return .failure
   }

@@ -29,10 +29,7 @@ final class IngestGate: Sendable {
   func refusal(ofBytes bytes: Int = 0, from producer: Producer? = nil) -> ProblemDetails? {
     if let stopRefusal { return stopRefusal }
     do {
-      let least = max(settings.minFree, IngestSettings.smallestFree)
-      if try DurableFile.freeBytes(at: intake.drafts) - min(bytes, settings.bodyBytes) < least {
-        return ProblemDetails(.unavailable, "too little free space on the worker's disk", retryAfterS: 30)
-      }
+      try requireRoom(for: min(bytes, settings.bodyBytes))
       let waiting = try waitingCounts()
       // A worker with a queue that counts names only does not know whose they are.
       let own = producer.flatMap { waiting.byProducer[$0.nameInQueues] } ?? 0
@@ -40,8 +37,19 @@ final class IngestGate: Sendable {
         return ProblemDetails(.tooMany, "\(waiting.all) batches wait already", retryAfterS: 10)
       }
       return nil
+    } catch let problem as ProblemDetails {
+      return problem
     } catch {
       return .failure
+    }
+  }
+
+  /// Throws ``ProblemDetails`` if the disk would have too little free space with some bytes more. Bodies on their way have not announced
+  /// their size, or compete for the same space, so each asks again while it comes.
+  func requireRoom(for bytes: Int = 0) throws {
+    let least = max(settings.minFree, IngestSettings.smallestFree)
+    guard try settings.freeBytes(intake.drafts) - bytes >= least else {
+      throw ProblemDetails(.unavailable, "too little free space on the worker's disk", retryAfterS: 30)
     }
   }
 

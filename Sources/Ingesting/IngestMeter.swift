@@ -7,7 +7,15 @@ package final class IngestMeter: Sendable {
     case taken, known, refused, failed
   }
 
+  private struct Refusal: Hashable {
+    let status: Int
+    /// Empty for strangers.
+    let producer: String
+  }
+
   private struct Counts {
+    /// As many as statuses and producers of the file of tokens.
+    var refusals: [Refusal: Int] = [:]
     var requests: [Outcome: Int] = [:]
     var (bytes, frames) = (0, 0)
     var bodies = HeldShares()
@@ -16,6 +24,11 @@ package final class IngestMeter: Sendable {
   private let counts = Mutex(Counts())
 
   package init() {}
+
+  /// Counts a refusal, also one of the HTTP server itself.
+  func countRefusal(_ status: Int, of producer: Producer?) {
+    counts.withLock { $0.refusals[Refusal(status: status, producer: producer?.name ?? ""), default: 0] += 1 }
+  }
 
   /// Counts an answer to a request that would write.
   func count(_ response: HTTPResponse) {
@@ -51,6 +64,11 @@ package final class IngestMeter: Sendable {
       "encoder_worker_ingest_requests_total",
       "Requests to take a batch, a picture or the end of a session, by outcome; known: taken before.", "counter",
       by: "outcome", Outcome.allCases.map { ($0.rawValue, "\(counts.requests[$0] ?? 0)") })
+    text.metric(
+      "encoder_worker_ingest_refusals_total", "Refused requests, by status and producer; empty for strangers.",
+      "counter", by: ["status", "producer"],
+      counts.refusals.sorted { ($0.key.status, $0.key.producer) < ($1.key.status, $1.key.producer) }
+        .map { (["\($0.key.status)", $0.key.producer], "\($0.value)") })
     text.metric(
       "encoder_worker_ingest_bytes_total", "Bytes of bodies that came, also of refused ones.", "counter",
       [("", "\(counts.bytes)")])

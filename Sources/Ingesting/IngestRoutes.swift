@@ -3,6 +3,7 @@
 import FileSystem
 import FrameBatches
 import Serving
+import Sessions
 
 package struct IngestRoutes: Sendable {
   private let context: IngestContext
@@ -19,12 +20,12 @@ package struct IngestRoutes: Sendable {
   ///   - origins: the web pages that may send.
   ///   - hook: the store that sends notifications; nil if there is none.
   ///   - forward: brings the batches of pictures to their queue; nil if they are in it.
-  ///   - endSession: ends a session once all its batches are finished.
+  ///   - endSession: ends a session once all its batches are finished, and returns what is known of it.
   ///   - trouble: the reason why the worker starts no batch; nil if it does.
   package init(
     _ context: IngestContext, pictures: PictureIntake?, hook: StoreHook? = nil, tokens: IngestTokens?,
     origins: PageOrigins = PageOrigins(), version: String,
-    forward: (@Sendable () throws -> Void)? = nil, endSession: @escaping @Sendable (SessionID) throws -> Void,
+    forward: (@Sendable () throws -> Void)? = nil, endSession: @escaping @Sendable (SessionID) throws -> EndState,
     trouble: @escaping @Sendable () -> String?
   ) {
     self.context = context
@@ -38,7 +39,11 @@ package struct IngestRoutes: Sendable {
 
   /// The routes for a server.
   package var body: BodyRoutes {
-    BodyRoutes(refusal: { ProblemDetails(status: $0, $1).response }, admit: admit)
+    BodyRoutes(
+      refusal: { [context] status, text in
+        context.meter.countRefusal(status, of: nil)
+        return ProblemDetails(status: status, text).response
+      }, admit: admit)
   }
 
   package func admit(_ request: HTTPRequest) -> Admission {

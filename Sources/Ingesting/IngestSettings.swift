@@ -1,3 +1,4 @@
+import FileSystem
 import FrameBatches
 
 /// The limits of all that is taken, and the options that batches are read with.
@@ -8,6 +9,8 @@ package struct IngestSettings: Sendable {
   package var limits = Limits()
   /// Free bytes that bodies leave on their disk.
   package var minFree = 0
+  /// Returns the free bytes of the disk of a path.
+  package var freeBytes: @Sendable (String) throws -> Int = { try DurableFile.freeBytes(at: $0) }
   /// Batches that may wait for a worker.
   package var backlog = 10_000
   /// Milliseconds after which captures are older than what is kept; nil if all is kept.

@@ -12,6 +12,7 @@ package struct ProblemDetails: Error, Sendable, Equatable {
     case wrongMethod = "wrong-method"
     case tooSlow = "too-slow"
     case conflict
+    case gone
     case lengthRequired = "length-required"
     case tooLarge = "too-large"
     case unsupportedType = "unsupported-type"
@@ -30,6 +31,7 @@ package struct ProblemDetails: Error, Sendable, Equatable {
       case .wrongMethod: 405
       case .tooSlow: 408
       case .conflict: 409
+      case .gone: 410
       case .lengthRequired: 411
       case .tooLarge: 413
       case .unsupportedType: 415
@@ -51,6 +53,7 @@ package struct ProblemDetails: Error, Sendable, Equatable {
       case .wrongMethod: "The method is not allowed here"
       case .tooSlow: "The body comes too slowly"
       case .conflict: "Other content has this name"
+      case .gone: "The session was deleted"
       case .lengthRequired: "The length of the body is required"
       case .tooLarge: "The body is too large"
       case .unsupportedType: "Bodies of this type are not taken"

@@ -221,21 +221,19 @@ extension FilmCache.State {
 }
 
 /// The server makes or holds as many films as it may.
-enum FilmsBusy: ClassifiedError {
-  var kind: Failure.Kind { .environment }
+enum FilmsBusy: BusyError {
   /// The argument is the number of films that wait.
   case queue(Int)
   case room(bytes: Int, Int, Int, freeBytes: Int)
 
-  /// When a client should try again.
-  static let retryAfterS = 10
+  var retryAfterS: Int { 10 }
 
   var description: String {
     switch self {
-    case .queue(let count): "make the film: \(count) others wait to be made; try again in \(Self.retryAfterS) s"
+    case .queue(let count): "make the film: \(count) others wait to be made"
     case .room(let bytes, let films, let most, let free):
       "make the film: no room for \(bytes) bytes beside films that are being downloaded or made (at most \(films), "
-        + "\(most) bytes together; \(free) bytes are free on the disk); try again in \(Self.retryAfterS) s, or run stitch"
+        + "\(most) bytes together; \(free) bytes are free on the disk); run stitch for a film of any size"
     }
   }
 }

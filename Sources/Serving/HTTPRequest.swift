@@ -8,16 +8,20 @@ package struct HTTPRequest {
   package let argument: (_ name: String) -> String?
   /// Whether the client has closed the connection. A client that only sends nothing more has not.
   let isAbandoned: () -> Bool
+  /// The client's IPv4 address, or the /64 network of its IPv6 address.
+  let network: UInt64
 
   package init(
     method: String, path: String, header: @escaping (_ name: String) -> String?,
-    argument: @escaping (_ name: String) -> String? = { _ in nil }, isAbandoned: @escaping () -> Bool = { false }
+    argument: @escaping (_ name: String) -> String? = { _ in nil }, isAbandoned: @escaping () -> Bool = { false },
+    network: UInt64 = 0
   ) {
     self.method = method
     self.path = path
     self.header = header
     self.argument = argument
     self.isAbandoned = isAbandoned
+    self.network = network
   }
 
   /// The bytes of the body as the headers announce them: 0 for none, nil if only its end tells.

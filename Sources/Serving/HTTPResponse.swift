@@ -63,7 +63,12 @@ package struct HTTPResponse {
   /// An error with the status of its kind.
   static func failure(_ error: any Error) -> HTTPResponse {
     let consequence = error.consequence
-    return failure(consequence.httpStatus, "\(error)" + (consequence.isTransient ? "; try again" : ""))
+    guard let busy = error as? any BusyError else {
+      return failure(consequence.httpStatus, "\(error)" + (consequence.isTransient ? "; try again" : ""))
+    }
+    var refusal = failure(consequence.httpStatus, "\(busy); try again in \(busy.retryAfterS) s")
+    refusal.headers.append(("Retry-After", "\(busy.retryAfterS)"))
+    return refusal
   }
 
   static func redirection(to path: String) -> HTTPResponse {

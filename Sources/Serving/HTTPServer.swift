@@ -28,7 +28,7 @@ package final class HTTPServer: Sendable {
     try self.init(on: socket, hosts: hosts, .reading(answer))
   }
 
-  /// Starts to answer requests, also those with bodies. All connections may come from one address, that of a proxy.
+  /// Starts to answer requests, also those with bodies.
   package convenience init(on socket: ListeningSocket, hosts: [String], routes: BodyRoutes) throws {
     try self.init(on: socket, hosts: hosts, .receiving(routes))
   }
@@ -56,17 +56,19 @@ package final class HTTPServer: Sendable {
         count.pointee = 0
         return service.take(bytes, of: exchange, on: connection) ? .YES : .NO
       }
-      service.deadlines.requestCompleted(on: connection)
+      service.connections.requestCompleted(on: connection)
       return service.end(exchange, on: connection, String(cString: method), String(cString: path)) ? .YES : .NO
     }
     let connected: MHD_NotifyConnectionCallback = { context, connection, _, event in
       guard let context, let connection else { return }
       let service = Unmanaged<HTTPService>.fromOpaque(context).takeUnretainedValue()
       if cmh_is_start(event) != 0 {
-        let descriptor = withUnsafePointer(to: service.library) { cmh_descriptor($0, connection) }
-        service.deadlines.begin(connection, descriptor)
+        let (descriptor, network) = withUnsafePointer(to: service.library) {
+          (cmh_descriptor($0, connection), cmh_network($0, connection))
+        }
+        service.connections.begin(connection, descriptor, network: network)
       } else {
-        service.deadlines.end(connection)
+        service.connections.end(connection)
       }
     }
     let completed: MHD_RequestCompletedCallback = { context, connection, state, _ in
@@ -76,18 +78,18 @@ package final class HTTPServer: Sendable {
         state?.pointee = nil
         service.forget(Unmanaged<HTTPExchange>.fromOpaque(known).takeRetainedValue(), of: connection)
       }
-      service.deadlines.responseCompleted(on: connection)
+      service.connections.responseCompleted(on: connection)
     }
-    var limits = cmh_limits(
-      connections: 512, connectionsOfAnAddress: service.takesBodies ? 512 : 384, idleSeconds: 30)
-    try service.deadlines.start()
+    // The library would let new clients wait at its own limit. Connections that are being closed count there.
+    var limits = cmh_limits(connections: UInt32(ConnectionTable.maximum + 128), idleSeconds: 30)
+    try service.connections.start()
     guard
       let daemon = cmh_start(
         &library, socket.descriptor, &limits, handler, connected, completed,
         Unmanaged.passUnretained(service).toOpaque())
     else {
       let code = errno
-      service.deadlines.stop()
+      service.connections.stop()
       throw Failure(.environment, "serve at \(socket.address.description)", "", String(cString: strerror(code)))
     }
     self.daemon = daemon
@@ -95,7 +97,7 @@ package final class HTTPServer: Sendable {
 
   /// Closes all connections.
   deinit {
-    service.deadlines.stop()
+    service.connections.stop()
     service.library.MHD_stop_daemon(daemon)
   }
 }

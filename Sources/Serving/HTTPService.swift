@@ -37,7 +37,7 @@ final class HTTPService: Sendable {
   private static let (drainMs, maximumDrains): (Int32, Int) = (1_000, 128)
 
   let library: cmh_library
-  let deadlines: RequestDeadlines
+  let connections: ConnectionTable
   private let names: Set<String>
   private let routes: Routes
   private let drains = Atomic(0)
@@ -47,9 +47,9 @@ final class HTTPService: Sendable {
     self.names = names
     self.routes = routes
     if case .receiving(let routes) = routes {
-      deadlines = RequestDeadlines(routes.deadlines)
+      connections = ConnectionTable(routes.limits)
     } else {
-      deadlines = RequestDeadlines()
+      connections = ConnectionTable()
     }
   }
 
@@ -72,12 +72,12 @@ final class HTTPService: Sendable {
     guard request.bodyBytes != 0 else { return true }
     switch refusal(of: request).map(Admission.answer) ?? routes.admit(request) {
     case .answer(let answer):
-      deadlines.requestCompleted(on: connection)
+      connections.requestCompleted(on: connection)
       exchange.isRefused = true
       return sendLast(answer, on: connection)
     case .receive(let receiver):
       exchange.receiver = receiver
-      deadlines.bodyBegan(on: connection)
+      connections.bodyBegan(on: connection)
       return true
     }
   }
@@ -85,10 +85,10 @@ final class HTTPService: Sendable {
   /// Some bytes of the body have come.
   func take(_ bytes: UnsafeRawBufferPointer, of exchange: HTTPExchange, on connection: OpaquePointer) -> Bool {
     guard let receiver = exchange.receiver else { return true }
-    deadlines.bodyReceived(bytes.count, on: connection)
+    connections.bodyReceived(bytes.count, on: connection)
     guard let answer = receiver.take(bytes) else { return true }
     // The library takes no answer here.
-    deadlines.requestCompleted(on: connection)
+    connections.requestCompleted(on: connection)
     exchange.receiver = nil
     exchange.isRefused = true
     let early = answer.early
@@ -127,13 +127,18 @@ final class HTTPService: Sendable {
 
   private func request(on connection: OpaquePointer, _ method: String, _ path: String) -> HTTPRequest {
     var isProbed: Int32 = 0
-    return HTTPRequest(method: method, path: path) { [library] name in
-      withUnsafePointer(to: library) { cmh_header($0, connection, name).map { String(cString: $0) } }
-    } argument: { [library] name in
-      withUnsafePointer(to: library) { cmh_argument($0, connection, name).map { String(cString: $0) } }
-    } isAbandoned: { [library] in
-      withUnsafePointer(to: library) { cmh_is_client_gone($0, connection, &isProbed) != 0 }
-    }
+    let network = withUnsafePointer(to: library) { cmh_network($0, connection) }
+    return HTTPRequest(
+      method: method, path: path,
+      header: { [library] name in
+        withUnsafePointer(to: library) { cmh_header($0, connection, name).map { String(cString: $0) } }
+      },
+      argument: { [library] name in
+        withUnsafePointer(to: library) { cmh_argument($0, connection, name).map { String(cString: $0) } }
+      },
+      isAbandoned: { [library] in
+        withUnsafePointer(to: library) { cmh_is_client_gone($0, connection, &isProbed) != 0 }
+      }, network: network)
   }
 
   /// Returns the reason why a proxy may read another host, another length or other headers from a request (RFC 9112, 11.2);
@@ -146,6 +151,10 @@ final class HTTPService: Sendable {
     if headers.malformed > 0 { return "a header has a character that is not allowed there" }
     if headers.hosts > 1 || headers.lengths + headers.codings > 1 {
       return "a request has one Host, and one of Content-Length and Transfer-Encoding at most"
+    }
+    if headers.repeated > 0 { return "a header that has one value comes twice; send it once" }
+    if withUnsafePointer(to: library, { cmh_repeats_argument($0, connection) }) != 0 {
+      return "an argument of the address comes twice, or there are more than 64; send each once"
     }
     if headers.codings > headers.chunked || headers.codings > 0 && strcmp(version, "HTTP/1.0") == 0 {
       return "the Transfer-Encoding is not chunked, or not of HTTP/1.1"

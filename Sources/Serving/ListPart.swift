@@ -46,14 +46,12 @@ extension HTTPRequest {
 extension SessionRoutes {
   /// All sessions, a page of them, or what has changed since an earlier answer.
   func list(_ request: HTTPRequest) throws -> HTTPResponse {
-    try Self.refusing {
-      guard let part = try request.listPart() else {
-        let list = try catalog.listing.all()
-        return HTTPResponse(.json, list.json, tag: list.revision)
-      }
-      let page = try part.page(of: catalog.listing)
-      return HTTPResponse(.json, page.json, tag: part.tag.map { page.revision + $0 })
+    guard let part = try request.listPart() else {
+      let list = try catalog.listing.all()
+      return HTTPResponse(.json, list.json, tag: list.revision)
     }
+    let page = try part.page(of: catalog.listing)
+    return HTTPResponse(.json, page.json, tag: part.tag.map { page.revision + $0 })
   }
 
   /// Checks some sessions of the list for changes. Call it every few seconds.

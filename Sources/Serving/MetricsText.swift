@@ -23,6 +23,21 @@ package struct MetricsText {
     for sample in samples { add(name, label, sample.of, value: sample.value) }
   }
 
+  /// Adds a metric, with a sample for each combination of label values.
+  package mutating func metric(
+    _ name: String, _ help: String, _ type: String, by labels: [String], _ samples: [(of: [String], value: String)]
+  ) {
+    begin(name, help, type)
+    for sample in samples {
+      let pairs = zip(labels, sample.of).map { "\($0)=\"\(Self.escaped($1))\"" }
+      text += "\(name){\(pairs.joined(separator: ","))} \(sample.value)\n"
+    }
+  }
+
+  private static func escaped(_ value: String) -> String {
+    value.replacing("\\", with: "\\\\").replacing("\"", with: "\\\"").replacing("\n", with: "\\n")
+  }
+
   /// - Parameters:
   ///   - bounds: the upper bounds of all buckets but the last.
   ///   - counts: one more than the bounds.

@@ -17,8 +17,8 @@ final class PackedAnswers: Sendable {
   private static let maximumBytes = 64 << 20
 
   private let packed = LazyCache<Key, [UInt8]>(capacity: 16 << 20) { $0.count }
-  /// Limits memory.
-  private let semaphore = Semaphore(width: 2)
+  /// Limits memory: a text and its packed form.
+  private let gate = RequestGate<UInt64>(width: 2, waiting: 256)
 
   var sessions: Set<SessionID> { Set(packed.keys.map(\.session)) }
 
@@ -41,9 +41,9 @@ final class PackedAnswers: Sendable {
     guard request.takesGzip, request.header("Range") == nil else { return reply }
     let bytes: [UInt8]
     if let session, let tag = plain.tag {
-      bytes = try packed.value(Key(session: session, kind: plain.kind, tag: tag)) { try pack(plain.body) }
+      bytes = try packed.value(Key(session: session, kind: plain.kind, tag: tag)) { try pack(plain.body, for: request) }
     } else {
-      bytes = try pack(plain.body)
+      bytes = try pack(plain.body, for: request)
     }
     reply.body = .bytes(bytes)
     reply.tag = plain.tag.map(HTTPRequest.packed)
@@ -51,13 +51,14 @@ final class PackedAnswers: Sendable {
     return reply
   }
 
-  private func pack(_ body: HTTPResponse.Body) throws -> [UInt8] {
-    try semaphore.pass {
+  private func pack(_ body: HTTPResponse.Body, for request: HTTPRequest) throws -> [UInt8] {
+    try gate.pass(for: request.network, isAbandoned: request.isAbandoned) {
       switch body {
       case .bytes(let bytes): return try Gzip.packed(bytes)
       case .file(let file, _):
-        guard case .bytes(let bytes) = try readRegularFile(file.descriptor, path: file.tag, limit: Self.maximumBytes)
-        else { throw DiskError("read", file.tag, code: EFBIG) }
+        guard
+          case .bytes(let bytes) = try readRegularFile(file.descriptor, path: file.stamp.tag, limit: Self.maximumBytes)
+        else { throw DiskError("read", file.stamp.tag, code: EFBIG) }
         return try Gzip.packed(bytes)
       }
     }

@@ -29,7 +29,7 @@ package struct BodyRoutes: Sendable {
   let admit: @Sendable (HTTPRequest) -> Admission
   /// Makes the answer to a request that the server itself refuses, from a status and a text.
   let refusal: @Sendable (_ status: Int, _ text: String) -> HTTPResponse
-  let deadlines: RequestDeadlines.Limits
+  let limits: ConnectionTable.Limits
 
   /// - Parameters:
   ///   - bytesPerSecond: the least speed of a body after the first seconds.
@@ -41,7 +41,7 @@ package struct BodyRoutes: Sendable {
   ) {
     self.admit = admit
     self.refusal = refusal
-    deadlines = RequestDeadlines.Limits(
+    limits = ConnectionTable.Limits(
       bytesPerSecond: bytesPerSecond, bodyMs: totalMs, late: refusal(408, "the body comes too slowly").early)
   }
 }

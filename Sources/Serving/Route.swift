@@ -1,5 +1,8 @@
-// One row of the table of routes: a pattern of a path, and the handler of the requests that it matches.
+// One row of the table of routes: a pattern of a path, and the handler of the requests that it matches. Only a page's handler runs
+// outside of a gate, and it cannot reach the sessions.
 
+import Encoding
+import Films
 import FrameBatches
 import Sessions
 import Showing
@@ -8,28 +11,52 @@ struct Route: Sendable {
   typealias Handler<Subject> = @Sendable (SessionRoutes, Subject, HTTPRequest) throws -> HTTPResponse?
 
   /// The parts of the path; `*` is any name.
-  private let pattern: [String]
+  let pattern: [String]
+  /// Whether the answer is a file of the program, or a redirection.
+  let isPage: Bool
   private let handler: Handler<[String]>
 
-  /// A route whose handler gets the parts of the path.
-  init(_ pattern: String..., handler: @escaping Handler<[String]>) {
-    (self.pattern, self.handler) = (pattern, handler)
+  private init(_ pattern: [String], isPage: Bool = false, _ handler: @escaping Handler<[String]>) {
+    (self.pattern, self.isPage, self.handler) = (pattern, isPage, handler)
+  }
+
+  /// A route whose handler gets the parts of the path, and nothing else.
+  init(page pattern: String..., handler: @escaping @Sendable ([String]) -> HTTPResponse?) {
+    self.init(pattern, isPage: true) { _, parts, _ in handler(parts) }
+  }
+
+  /// A route whose handler passes a gate.
+  init(
+    _ pattern: String..., through gate: RouteGates.Name,
+    handler: @escaping @Sendable (SessionRoutes, HTTPRequest) throws -> HTTPResponse?
+  ) {
+    self.init(pattern) { routes, _, request in try routes.gates.pass(gate, request) { try handler(routes, request) } }
   }
 
   /// A route below `/sessions/ID`; nothing is at an invalid ID.
   ///
-  /// - Parameter name: the part behind the ID; nil for none.
-  init(ofSession name: String?, handler: @escaping Handler<SessionID>) {
-    pattern = ["sessions", "*"] + (name.map { [$0] } ?? [])
-    self.handler = { routes, parts, request in
-      try SessionID(parts[1]).flatMap { try handler(routes, $0, request) }
+  /// - Parameter name: the part behind the ID.
+  init(ofSession name: String, through gate: RouteGates.Name, handler: @escaping Handler<SessionID>) {
+    self.init(["sessions", "*", name]) { routes, parts, request in
+      guard let session = SessionID(parts[1]) else { return nil }
+      return try routes.gates.pass(gate, request) { try handler(routes, session, request) }
     }
   }
 
   /// A route below `/sessions/ID` that needs the session as it is now.
-  init(ofPlayback name: String, handler: @escaping Handler<SessionPlayback>) {
-    self.init(ofSession: name) { routes, session, request in
+  init(ofPlayback name: String, through gate: RouteGates.Name = .session, handler: @escaping Handler<SessionPlayback>) {
+    self.init(ofSession: name, through: gate) { routes, session, request in
       try routes.withPlayback(of: session) { try handler(routes, $0, request) }
+    }
+  }
+
+  /// A route below `/sessions/ID` that makes a film. Reading the session passes a gate; the film itself waits in the queue for films.
+  ///
+  /// - Parameter format: of an animated picture; nil for an MP4.
+  init(ofFilm name: String, as format: AnimationFormat?) {
+    self.init(["sessions", "*", name]) { routes, parts, request in
+      guard let session = SessionID(parts[1]) else { return nil }
+      return try routes.film(of: session, as: format, request)
     }
   }
 

@@ -17,15 +17,9 @@ package final class SessionRoutes: Sendable {
   /// JPEGs of small pictures.
   private let thumbnails = LazyCache<TaggedAnswer, [UInt8]>(capacity: 2_000)
   private let meter = RequestMeter()
-  /// Limits memory: a segment is read as a whole.
-  private let semaphore = Semaphore(width: 8)
-  /// Limits memory and decoders: a picture takes several times its pixels.
-  private let frameSemaphore = Semaphore(width: 4)
-  /// Maps that are made at the same time: each reads all manifests of a session.
-  private let mapSemaphore = Semaphore(width: 2)
+  let gates: RouteGates
   /// Maps as JSON. A map has some hundred bytes a gap.
   private let maps = LazyCache<TaggedAnswer, [UInt8]>(capacity: 8 << 20) { $0.count }
-  private let texts: TextRoute
   private let packed = PackedAnswers()
 
   /// Seconds after which players that got no playlist ask again.
@@ -39,9 +33,12 @@ package final class SessionRoutes: Sendable {
   /// - Parameters:
   ///   - scratch: a directory for films that are being downloaded.
   ///   - version: of the program, for metrics.
-  package init(_ catalog: SessionCatalog, scratch: String, version: String) {
-    (self.catalog, self.scratch, self.version) = (catalog, scratch, version)
-    texts = TextRoute(catalog)
+  package convenience init(_ catalog: SessionCatalog, scratch: String, version: String) {
+    self.init(catalog, scratch: scratch, version: version, RouteGates())
+  }
+
+  init(_ catalog: SessionCatalog, scratch: String, version: String, _ gates: RouteGates) {
+    (self.catalog, self.scratch, self.version, self.gates) = (catalog, scratch, version, gates)
     films = FilmCache { (try? DurableFile.freeBytes(at: scratch)) ?? .max }
   }
 
@@ -63,6 +60,8 @@ package final class SessionRoutes: Sendable {
       let parts = request.parts
       let plain = try route(request, parts) ?? .failure(404, "nothing is at \(request.path)")
       reply = try packed.answer(plain, to: request, of: Self.session(at: parts))
+    } catch let missing as MissingEncoder {
+      reply = .failure(501, "\(missing)")
     } catch {
       reply = .failure(error)
     }
@@ -71,22 +70,22 @@ package final class SessionRoutes: Sendable {
   }
 
   /// The routes; the first one that matches answers.
-  private static let table: [Route] = [
-    Route("") { _, _, _ in Assets.page("list.html") },
-    Route("compare") { _, _, _ in Assets.page("compare.html") },
-    Route("sessions.json") { routes, _, request in try routes.list(request) },
-    Route("search.json") { routes, _, request in try routes.texts.answer(request) },
-    Route("assets", "*") { _, parts, _ in Assets.file(parts[1]) },
-    Route("favicon.ico") { _, _, _ in Assets.file("favicon.svg") },
-    Route("healthz") { routes, _, _ in try routes.health() },
-    Route("readyz") { routes, _, _ in try routes.health() },
-    Route("metrics") { routes, _, _ in HTTPResponse(.metrics, Array(try routes.metrics().utf8)) },
-    Route(ofSession: nil) { _, session, _ in .redirection(to: "/sessions/\(session)/") },
+  static let table: [Route] = [
+    Route(page: "") { _ in Assets.page("list.html") },
+    Route(page: "compare") { _ in Assets.page("compare.html") },
+    Route("sessions.json", through: .list) { try $0.list($1) },
+    Route("search.json", through: .search) { try $0.search($1) },
+    Route(page: "assets", "*") { Assets.file($0[1]) },
+    Route(page: "favicon.ico") { _ in Assets.file("favicon.svg") },
+    Route("healthz", through: .state) { routes, _ in try routes.health() },
+    Route("readyz", through: .state) { routes, _ in try routes.health() },
+    Route("metrics", through: .state) { routes, _ in HTTPResponse(.metrics, Array(try routes.metrics().utf8)) },
+    Route(page: "sessions", "*") { parts in SessionID(parts[1]).map { .redirection(to: "/sessions/\($0)/") } },
     // The page itself reports a missing or unreadable session.
-    Route(ofSession: "") { _, _, _ in Assets.page("player.html") },
-    Route(ofSession: "frame.jpg") { try $0.frame(of: $1, as: .jpeg, $2) },
-    Route(ofSession: "frame.png") { try $0.frame(of: $1, as: .png, $2) },
-    Route(ofSession: "thumbnail.jpg") { try $0.thumbnail(of: $1, $2) },
+    Route(page: "sessions", "*", "") { SessionID($0[1]) == nil ? nil : Assets.page("player.html") },
+    Route(ofSession: "frame.jpg", through: .picture) { try $0.frame(of: $1, as: .jpeg, $2) },
+    Route(ofSession: "frame.png", through: .picture) { try $0.frame(of: $1, as: .png, $2) },
+    Route(ofSession: "thumbnail.jpg", through: .picture) { try $0.thumbnail(of: $1, $2) },
     Route(ofPlayback: "timeline.json") { _, playback, _ in
       HTTPResponse(.json, playback.timeline, tag: playback.digest)
     },
@@ -96,12 +95,12 @@ package final class SessionRoutes: Sendable {
     Route(ofPlayback: "session.m3u8") { try $0.playlist("session.m3u8", of: $1, $2) },
     Route(ofPlayback: "iframes.m3u8") { try $0.playlist("iframes.m3u8", of: $1, $2) },
     Route(ofPlayback: "multivariant.m3u8") { try $0.playlist("multivariant.m3u8", of: $1, $2) },
-    Route(ofPlayback: "pictures.jsonl") { try $0.pictures(of: $1, $2) },
-    Route(ofPlayback: "map.json") { try $0.map(of: $1, $2) },
-    Route(ofPlayback: "session.mp4") { try $0.film(of: $1, as: nil, $2) },
-    Route(ofPlayback: "session.gif") { try $0.film(of: $1, as: .gif, $2) },
-    Route(ofPlayback: "session.webp") { try $0.film(of: $1, as: .webp, $2) },
-    Route(ofSession: "*") { try $0.file($2.parts[2], of: $1) },
+    Route(ofPlayback: "pictures.jsonl", through: .picture) { try $0.pictures(of: $1, $2) },
+    Route(ofPlayback: "map.json", through: .map) { try $0.map(of: $1, $2) },
+    Route(ofFilm: "session.mp4", as: nil),
+    Route(ofFilm: "session.gif", as: .gif),
+    Route(ofFilm: "session.webp", as: .webp),
+    Route(ofSession: "*", through: .file) { try $0.file($2.parts[2], of: $1) },
   ]
 
   private func route(_ request: HTTPRequest, _ parts: [String]) throws -> HTTPResponse? {
@@ -140,10 +139,8 @@ package final class SessionRoutes: Sendable {
       return HTTPResponse(kinds.first { name.hasSuffix($0.end) }?.kind ?? .text, file)
     }
     return try withPlayback(of: session) { playback in
-      if let bytes = try semaphore.pass({ try playback.fragment(named: name) }) {
-        return HTTPResponse(.fragment, bytes, tag: name)
-      }
-      return try semaphore.pass { try playback.initialization(named: name) }.map { HTTPResponse(.mp4, $0, tag: name) }
+      if let bytes = try playback.fragment(named: name) { return HTTPResponse(.fragment, bytes, tag: name) }
+      return try playback.initialization(named: name).map { HTTPResponse(.mp4, $0, tag: name) }
     }
   }
 
@@ -156,9 +153,8 @@ package final class SessionRoutes: Sendable {
     if playback.playlist.isEmpty { return Self.noEntry(of: playback) }
     let tag = "\(playback.digest)-\(name)"
     if name == "session.m3u8" { return HTTPResponse(.playlist, playback.playlist, tag: tag) }
-    return try semaphore.pass {
-      try playback.playlist(named: name, progress: request.requireClient)
-    }.map { HTTPResponse(.playlist, $0, tag: tag) }
+    return try playback.playlist(named: name, progress: request.requireClient)
+      .map { HTTPResponse(.playlist, $0, tag: tag) }
   }
 
   /// The refusal of a playlist that would be empty, which players cannot use.
@@ -197,7 +193,7 @@ package final class SessionRoutes: Sendable {
   ) throws -> HTTPResponse {
     // Do not decode the picture for a client that has it.
     if request.has(tag) { return HTTPResponse(.jpeg, [], tag: tag) }
-    let image = try thumbnails.value(TaggedAnswer(session: session, tag: tag)) { try frameSemaphore.pass(decode) }
+    let image = try thumbnails.value(TaggedAnswer(session: session, tag: tag), decode)
     return HTTPResponse(.jpeg, image, tag: tag)
   }
 
@@ -208,7 +204,7 @@ package final class SessionRoutes: Sendable {
       guard let frame = try catalog.frame(of: session, at: request.instant("t")) else { return nil }
       let tag = frame.tag + (maxSide.map { "-\($0)" } ?? "")
       // Do not decode the picture for a client that has it.
-      let image = request.has(tag) ? [] : try frameSemaphore.pass { try frame.image(as: format, maxSide: maxSide) }
+      let image = request.has(tag) ? [] : try frame.image(as: format, maxSide: maxSide)
       return HTTPResponse(format == .png ? .png : .jpeg, image, tag: tag)
     }
   }
@@ -224,78 +220,71 @@ package final class SessionRoutes: Sendable {
 
   /// The pictures that matter, one a line. Nothing of them is kept.
   private func pictures(of playback: SessionPlayback, _ request: HTTPRequest) throws -> HTTPResponse {
-    try Self.refusing {
-      let (clip, choice) = (try request.clip(), try request.pictureChoice())
-      let range = try playback.range(of: clip)
-      let tag = "\(playback.digest)-pictures-\(range.lowerBound)-\(range.upperBound)-\(choice.tag)"
-      if request.has(tag) { return HTTPResponse(.jsonLines, [], tag: tag) }
-      var list = try playback.pictures(of: clip, choice)
-      if list.needsDecoding { try frameSemaphore.pass { try list.decode(progress: request.requireClient) } }
-      let lines = try semaphore.pass { try list.lines(progress: request.requireClient) }
-      var reply = HTTPResponse(.jsonLines, lines, tag: tag)
-      if list.leftOut > 0 { reply.headers.append(("X-Pictures-Left-Out", "\(list.leftOut)")) }
-      return reply
-    }
-  }
-
-  /// Returns an answer about a part of a session, or a refusal that says more than its kind.
-  static func refusing(_ answer: () throws -> HTTPResponse) throws -> HTTPResponse {
-    do {
-      return try answer()
-    } catch let missing as MissingEncoder {
-      return .failure(501, "\(missing)")
-    } catch let busy as FilmsBusy {
-      var refusal = HTTPResponse.failure(503, "\(busy)")
-      refusal.headers.append(("Retry-After", "\(FilmsBusy.retryAfterS)"))
-      return refusal
-    }
+    let (clip, choice) = (try request.clip(), try request.pictureChoice())
+    let range = try playback.range(of: clip)
+    let tag = "\(playback.digest)-pictures-\(range.lowerBound)-\(range.upperBound)-\(choice.tag)"
+    if request.has(tag) { return HTTPResponse(.jsonLines, [], tag: tag) }
+    var list = try playback.pictures(of: clip, choice)
+    if list.needsDecoding { try list.decode(progress: request.requireClient) }
+    let lines = try list.lines(progress: request.requireClient)
+    var reply = HTTPResponse(.jsonLines, lines, tag: tag)
+    if list.leftOut > 0 { reply.headers.append(("X-Pictures-Left-Out", "\(list.leftOut)")) }
+    return reply
   }
 
   /// The map of the film that the same arguments name.
   private func map(of playback: SessionPlayback, _ request: HTTPRequest) throws -> HTTPResponse {
-    try Self.refusing {
-      let clip = try request.clip()
-      let tag = "\(playback.digest)\(clip.name(in: try playback.range(of: clip)))-map"
-      if request.has(tag) { return HTTPResponse(.json, [], tag: tag) }
-      let map = try maps.value(TaggedAnswer(session: playback.session, tag: tag)) {
-        let map = try mapSemaphore.pass { try playback.map(of: clip, progress: request.requireClient) }
-        return map.json.bytes() + [UInt8(ascii: "\n")]
-      }
-      return HTTPResponse(.json, map, tag: tag)
+    let clip = try request.clip()
+    let tag = "\(playback.digest)\(clip.name(in: try playback.range(of: clip)))-map"
+    if request.has(tag) { return HTTPResponse(.json, [], tag: tag) }
+    let map = try maps.value(TaggedAnswer(session: playback.session, tag: tag)) {
+      try playback.map(of: clip, progress: request.requireClient).json.bytes() + [UInt8(ascii: "\n")]
     }
+    return HTTPResponse(.json, map, tag: tag)
   }
 
   /// The session as a film, or a part of it.
   ///
   /// - Parameter format: of an animated picture; nil for an MP4.
-  private func film(
-    of playback: SessionPlayback, as format: AnimationFormat?, _ request: HTTPRequest
-  ) throws -> HTTPResponse {
-    try Self.refusing {
-      let clip = try request.clip()
-      let animation = try format.map { (format: $0, maxSide: try request.maxSide()) }
-      let range = try playback.range(of: clip)
-      let part = clip.name(in: range)
-      let tag = playback.digest + part + (animation.map { "-\($0.format.rawValue)-\($0.maxSide)" } ?? "")
-      // Do not make the film for a client that has it.
-      let kind: HTTPResponse.Kind = format.map { $0 == .gif ? .gif : .webp } ?? .mp4
-      var reply = HTTPResponse(kind, [])
-      if !request.has(tag) {
-        let wanted = FilmCache.Request(
-          key: tag, session: playback.session,
-          bytes: try animation.map { try playback.animationBytes(of: clip, as: $0.format, maxSide: $0.maxSide) }
-            ?? playback.bytes(in: range),
-          isAnimation: animation != nil, isAbandoned: request.isAbandoned)
-        let film = try films.film(wanted) { requireClient in
-          try playback.film(of: clip, as: animation, in: scratch, progress: requireClient)
+  func film(of session: SessionID, as format: AnimationFormat?, _ request: HTTPRequest) throws -> HTTPResponse? {
+    var wanted: (request: FilmCache.Request, make: FilmMaker)?
+    let reply = try gates.pass(.session, request) {
+      try withPlayback(of: session) { playback in
+        let clip = try request.clip()
+        let animation = try format.map { (format: $0, maxSide: try request.maxSide()) }
+        let range = try playback.range(of: clip)
+        let part = clip.name(in: range)
+        let tag = playback.digest + part + (animation.map { "-\($0.format.rawValue)-\($0.maxSide)" } ?? "")
+        // Do not make the film for a client that has it.
+        if !request.has(tag) {
+          let film = FilmCache.Request(
+            key: tag, session: session,
+            bytes: try animation.map { try playback.animationBytes(of: clip, as: $0.format, maxSide: $0.maxSide) }
+              ?? playback.bytes(in: range),
+            isAnimation: animation != nil, isAbandoned: request.isAbandoned)
+          wanted = (film, { [scratch] in try playback.film(of: clip, as: animation, in: scratch, progress: $0) })
         }
-        reply = HTTPResponse(kind, film)
+        var reply = HTTPResponse(format.map { $0 == .gif ? .gif : .webp } ?? .mp4, [], tag: tag)
+        let name = "\(session)\(part).\(format?.rawValue ?? "mp4")"
+        reply.headers.append(("Content-Disposition", "attachment; filename=\"\(name)\""))
+        return reply
       }
-      reply.tag = tag
-      let name = "\(playback.session)\(part).\(format?.rawValue ?? "mp4")"
-      reply.headers.append(("Content-Disposition", "attachment; filename=\"\(name)\""))
-      return reply
     }
+    guard var reply, let wanted else { return reply }
+    let film = try films.film(wanted.request, make: wanted.make)
+    reply.body = .file(film, 0..<film.size)
+    return reply
+  }
+
+  private typealias FilmMaker = (_ requireClient: () throws -> Void) throws -> OpenFile
+
+  /// The sessions and instants at which words are on screen: `/search.json?text=WORDS`.
+  private func search(_ request: HTTPRequest) throws -> HTTPResponse {
+    let text = request.argument("text") ?? ""
+    guard let query = TextQuery(text) else { return .failure(400, TextQuery.rule) }
+    let answer = try catalog.textAnswer(to: query, progress: request.requireClient)
+    let json = answer.json(for: text).bytes() + [UInt8(ascii: "\n")]
+    return HTTPResponse(.json, json, tag: Digest.of(json))
   }
 
   private func metrics() throws -> String {

@@ -39,6 +39,21 @@ import Testing
       ])
   }
 
+  /// The letter lies beside the word: the box has all of it, and margins in its height.
+  @Test func boxHasTheWholeWordThatAChangeFollows() {
+    let word = PictureRegion(x: 160, y: 96, width: 400, height: 48)
+    let flags = Self.flags([(column: 37, row: 7)])
+    #expect(
+      TextRegions.boxes(around: flags, in: Self.size, words: [word]) == [
+        PictureRegion(x: 112, y: 64, width: 592, height: 112)
+      ])
+    // A word that is farther away than a letter is left alone.
+    let far = PictureRegion(x: 16, y: 96, width: 400, height: 48)
+    #expect(
+      TextRegions.boxes(around: flags, in: Self.size, words: [far])
+        == TextRegions.boxes(around: flags, in: Self.size))
+  }
+
   @Test(arguments: 0..<40) func boxesAreDisjointAndHaveEveryChangedBlock(seed: Int) {
     var random = Random(seed: seed)
     let blocks = (0..<Int(random.int(1...30))).map { _ in

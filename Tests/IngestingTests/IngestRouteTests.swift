@@ -4,6 +4,7 @@ import FrameBatches
 import JSON
 import Logging
 import Serving
+import Sessions
 import Synchronization
 import TestSupport
 import Testing
@@ -40,13 +41,15 @@ import WorkQueues
 
   private func routes(
     _ change: (inout IngestSettings) -> Void = { _ in }, tokens: String? = nil, hasPictures: Bool = true,
-    hook: StoreHook? = nil, isStopping: Bool = false
+    hook: StoreHook? = nil, isStopping: Bool = false, isDeleted: Bool = false
   ) throws -> IngestRoutes {
     var settings = IngestSettings()
     change(&settings)
     var logger = Logger(label: "ingest") { _ in SwiftLogNoOpLogHandler() }
     logger.logLevel = .critical
-    let context = IngestContext(try SpoolIntake(spool), settings, logger: logger, isStopping: { isStopping })
+    let context = IngestContext(
+      try SpoolIntake(spool), settings, logger: logger, isStopping: { isStopping },
+      tombstone: { isDeleted ? Tombstone($0, deletedAtMs: 1_767_859_512_340, reason: "") : nil })
     var file: IngestTokens?
     if let tokens {
       let path = try scratch.file("tokens", Array(tokens.utf8))
@@ -56,7 +59,7 @@ import WorkQueues
     let pictures =
       hasPictures ? try PictureIntake(spool, input: InputOptions(), limits: Limits(), logger: logger) : nil
     return IngestRoutes(
-      context, pictures: pictures, hook: hook, tokens: file, version: "0", endSession: { _ in },
+      context, pictures: pictures, hook: hook, tokens: file, version: "0", endSession: { _ in .unknown },
       trouble: { isStopping ? "stopping" : nil })
   }
 
@@ -111,6 +114,33 @@ import WorkQueues
     }
   }
 
+  /// The disk fills while a body comes that has not announced its size.
+  @Test func bodyEndsWhenTheDiskHasTooLittleRoom() throws {
+    let free = Mutex(1 << 30)
+    let routes = try routes {
+      $0.minFree = 900 << 20
+      $0.freeBytes = { _ in
+        free.withLock { free in
+          defer { free -= 50 << 20 }
+          return free
+        }
+      }
+    }
+    let taken = Mutex(0)
+    let request = HTTPRequest(
+      method: "PUT", path: "/v1/batches/a.tar", header: { $0 == "Transfer-Encoding" ? "chunked" : nil },
+      argument: { _ in nil })
+    guard case .receive(let receiver) = routes.admit(request) else { return #expect(Bool(false), "not admitted") }
+    let piece = [UInt8](repeating: 7, count: 64 << 10)
+    var answer: HTTPResponse?
+    while answer == nil, taken.withLock({ $0 }) < 64 << 20 {
+      answer = piece.withUnsafeBytes { receiver.take($0) }
+      taken.withLock { $0 += piece.count }
+    }
+    #expect(answer?.status == 503 && taken.withLock { $0 } <= 3 << 20)
+    #expect(try names(in: spool.temporary).isEmpty && names(in: spool.incoming).isEmpty)
+  }
+
   private func trials() throws -> [Trial] {
     let open = try routes()
     let full = try routes { $0.backlog = 0 }
@@ -121,6 +151,7 @@ import WorkQueues
     let batch = try Archive.tar(
       [("1767859512340.jpg", picture), ("batch.json", Array(#"{"version":1,"session":"film"}"#.utf8))])
     let other = try Archive.tar([("1767859512340.jpg", picture)])
+    let deleted = try routes(isDeleted: true)
     let token = ["Authorization": "Bearer 0123456789abcdef"]
     let (batches, frames, end) = ("/v1/batches/{name}", "/v1/sessions/{id}/frames", "/v1/sessions/{id}/end")
     func put(
@@ -157,6 +188,7 @@ import WorkQueues
     return [
       put(201, "a.tar", [:], batch, open), put(200, "a.tar", [:], batch, open), put(409, "a.tar", [:], other, open),
       put(400, ".a", [:], batch, open), put(401, "new", [:], batch, closed), put(403, "new", token, batch, closed),
+      put(410, "deleted", [:], batch, deleted), post(410, picture, deleted), bare("POST", end, 410, deleted),
       put(411, "new", ["Content-Length": ""], batch, open), put(413, "new", [:], batch, small),
       put(415, "new", ["Content-Type": "image/png"], batch, open),
       put(422, "new", [:], [1, 2, 3], open), put(429, "new", [:], batch, full), put(503, "new", [:], batch, low),
@@ -213,7 +245,46 @@ import WorkQueues
     return IngestRoutes(
       IngestContext(FailingIntake(drafts: spool.temporary), IngestSettings(), logger: logger), pictures: nil,
       tokens: nil,
-      version: "0", endSession: { _ in }, trouble: { nil })
+      version: "0", endSession: { _ in .unknown }, trouble: { nil })
+  }
+
+  private func members(_ answer: HTTPResponse) throws -> [String: JSONValue] {
+    guard case .bytes(let bytes) = answer.body else { return [:] }
+    return try JSONParser.parse(bytes).object ?? [:]
+  }
+
+  @Test func endOfAnUnknownSessionHasNotEnded() throws {
+    let trial = Trial(
+      method: "POST", path: "/v1/sessions/nobody/end", status: 202, routes: try routes())
+    let told = try members(answer(trial))
+    #expect(told["state"]?.string == "unknown" && told["ended"]?.bool == false)
+  }
+
+  @Test func pictureWithoutATypeIsToldWhichHeaderIsMissing() throws {
+    let trial = Trial(
+      method: "POST", path: "/v1/sessions/s/frames", status: 415, values: ["t": "1767859512340"], body: [1],
+      routes: try routes())
+    let told = try members(answer(trial))
+    #expect(told["detail"]?.string == "the header Content-Type is missing")
+    #expect(told["advice"]?.string?.contains("image/png") == true)
+  }
+
+  @Test func refusalsAreCountedByStatusAndProducer() throws {
+    let routes = try routes(tokens: "ki\"osk 0123456789abcdef kiosk-\n")
+    let token = ["Authorization": "Bearer 0123456789abcdef"]
+    for (headers, times) in [([:], 2), (token, 1)] {
+      for _ in 0..<times {
+        _ = answer(
+          Trial(
+            method: "POST", path: "/v1/sessions/other/end", status: 0, headers: headers, routes: routes))
+      }
+    }
+    let metrics = answer(Trial(method: "GET", path: "/metrics", status: 200, routes: routes))
+    guard case .bytes(let bytes) = metrics.body else { return #expect(Bool(false), "no bytes") }
+    let text = String(decoding: bytes, as: UTF8.self)
+    let name = "encoder_worker_ingest_refusals_total"
+    #expect(text.contains("\(name){status=\"401\",producer=\"\"} 2\n"), "\(text)")
+    #expect(text.contains("\(name){status=\"403\",producer=\"ki\\\"osk\"} 1\n"), "\(text)")
   }
 
   @Test func otherMethodsAndPathsAreRefused() throws {

@@ -39,7 +39,7 @@ import WorkQueues
     return IngestRoutes(
       IngestContext(intake, settings, logger: logger), pictures: pictures,
       tokens: hasTokens ? try IngestTokens(file: tokens) : nil, origins: PageOrigins(origins), version: "0",
-      endSession: { _ in }, trouble: { nil })
+      endSession: { _ in .ending }, trouble: { nil })
   }
 
   private func send(

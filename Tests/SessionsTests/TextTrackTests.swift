@@ -45,6 +45,16 @@ import Testing
     #expect(shown(track.finish(atMs: 5_000)) == ["hello 1000-3000", "help 3000-5000", "help 4000-5000"])
   }
 
+  /// A large letter is typed some blocks beside the word.
+  @Test func wordThatGrowsReplacesItsBeginning() {
+    var track = TextTrack()
+    track.show([word("one", x: 0), word("pass", x: 80)], whole, atMs: 1_000)
+    let longer = FoundWord(
+      text: "passw", box: PictureRegion(x: 80, y: 0, width: 90, height: 14), confidence: 90)
+    track.show([longer], change(9..<11, 0..<1), atMs: 2_000)
+    #expect(shown(track.finish(atMs: 5_000)) == ["one 1000-5000", "pass 1000-2000", "passw 2000-5000"])
+  }
+
   @Test func pictureThatCannotBeReadEndsTheWordsOfItsChange() {
     var track = TextTrack()
     track.show([word("one", x: 0), word("two", x: 160)], whole, atMs: 1_000)

@@ -30,6 +30,28 @@ public struct ShownPicture {
     return min(plain, ColourDifference(own, reference.pixels.withSharedChroma.halved).mean)
   }
 
+  /// The mean CIEDE2000 difference in areas of one colour, where coding leaves little: it shows a wrong range or wrong primaries. Nil
+  /// without two pictures of one size, or without such areas.
+  public var differenceInFlatAreas: Double? {
+    guard let reference, case .encoded(let picture) = outcome,
+      (picture.width, picture.height) == (reference.pixels.width, reference.pixels.height)
+    else { return nil }
+    let (shown, wanted) = (picture.halved, reference.pixels.halved)
+    // Coding mixes these pixels with those that are 2 away.
+    let reach = 2
+    var (sum, count) = (0.0, 0)
+    for y in reach..<max(reach, wanted.height - reach) {
+      for x in reach..<max(reach, wanted.width - reach) {
+        let colour = wanted[x, y]
+        let isFlat = (y - reach...y + reach).allSatisfy { row in
+          (x - reach...x + reach).allSatisfy { wanted[$0, row] == colour }
+        }
+        if isFlat { (sum, count) = (sum + ciede2000(Lab(shown[x, y]), Lab(colour)), count + 1) }
+      }
+    }
+    return count > 0 ? sum / Double(count) : nil
+  }
+
   private init(_ file: String, _ reference: (kind: String, pixels: Pixels)?, _ outcome: Outcome) {
     self.file = file
     self.reference = reference

@@ -17,6 +17,35 @@ extension FrameBuffer {
     colourRange = AVCOL_RANGE_MPEG
   }
 
+  /// Whether the picture has one of the grey formats that HEVC and AV1 decode to.
+  var isGreyOfVideo: Bool { [AV_PIX_FMT_GRAY8, AV_PIX_FMT_GRAY10LE, AV_PIX_FMT_GRAY12LE].contains(format) }
+
+  /// Returns a grey picture of limited range in full range, each sample to the nearest, in the same format. Light outside the range is
+  /// clipped.
+  func greyOfFullRange() throws(FFmpegError) -> FrameBuffer {
+    precondition(isGreyOfVideo)
+    let depth = sampleDepth
+    let result = try FrameBuffer(width: width, height: height, format: format)
+    let (from, to) = unsafe (plane(0), result.plane(0))
+    let (unit, maximum) = (1 << (depth - 8), 1 << depth - 1)
+    let full = (0...maximum).map { sample in
+      UInt16(min(max(0, ((sample - 16 * unit) * maximum + 219 * unit / 2) / (219 * unit)), maximum))
+    }
+    for row in 0..<height {
+      let (line, target) = unsafe (UnsafeRawPointer(from.start + row * from.stride), to.start + row * to.stride)
+      for column in 0..<width {
+        if depth == 8 {
+          unsafe target[column] = UInt8(full[Int(line.load(fromByteOffset: column, as: UInt8.self))])
+        } else {
+          let sample = unsafe Int(line.load(fromByteOffset: 2 * column, as: UInt16.self))
+          unsafe UnsafeMutableRawPointer(target).storeBytes(
+            of: full[min(sample, maximum)], toByteOffset: 2 * column, as: UInt16.self)
+        }
+      }
+    }
+    return result
+  }
+
   /// Returns a sample of full range in limited range.
   static func limited(_ sample: UInt8, isLuma: Bool) -> UInt8 {
     var sample = sample

@@ -102,6 +102,12 @@ package final class PictureConverter {
     let visible = visible ?? source.size
     let size = size ?? visible
     precondition(visible.width <= source.width && visible.height <= source.height)
+    var (source, colours) = (source, colours)
+    if source.isGreyOfVideo && !colours.isFullRange {
+      // libswscale takes the range of 8-bit grey for full.
+      source = try source.greyOfFullRange()
+      colours = YUVColours(matrix: colours.matrix, isFullRange: true, isChromaCentred: colours.isChromaCentred)
+    }
     let result = try FrameBuffer(width: size.width, height: size.height, format: format)
     let conversion = Conversion(
       source: visible, format: Self.plain(source.format), colours: colours, target: size, targetFormat: format)

@@ -13,8 +13,11 @@ enum StoredAlpha: Equatable {
 }
 
 extension FrameBuffer {
+  /// Bits of a sample of the first component.
+  var sampleDepth: Int { unsafe Int(av_pix_fmt_desc_get(format)?.pointee.comp.0.depth ?? 8) }
+
   /// Bytes of a sample of a planar picture.
-  var sampleBytes: Int { unsafe (av_pix_fmt_desc_get(format)?.pointee.comp.0.depth ?? 8) > 8 ? 2 : 1 }
+  var sampleBytes: Int { sampleDepth > 8 ? 2 : 1 }
 
   /// How the codec states that the picture is coded.
   var coded: HEIFPicture.Coded {

@@ -1,4 +1,5 @@
-// The regions of a picture that are read: boxes around the blocks that changed, wide enough that they cut few words. Pure.
+// The regions of a picture that are read: boxes around the blocks that changed and the known words beside them, wide enough that they
+// cut few words. Pure.
 
 import FrameBatches
 
@@ -9,11 +10,22 @@ package enum TextRegions {
 
   /// Returns disjoint boxes around changed blocks, in pixels, from top to bottom.
   ///
-  /// - Parameter changed: whether each block of 16×16 pixels differs, row by row.
-  package static func boxes(around changed: [Bool], in size: PixelSize) -> [PictureRegion] {
+  /// - Parameters:
+  ///   - changed: whether each block of 16×16 pixels differs, row by row.
+  ///   - words: the boxes of the words that are known. A box around a change has all of each word that the change touches or follows.
+  package static func boxes(
+    around changed: [Bool], in size: PixelSize, words: [PictureRegion] = []
+  ) -> [PictureRegion] {
     let (columns, rows) = ChangedBlocks.grid(width: size.width, height: size.height)
     guard changed.count == columns * rows else { return [] }
     var flags = widened(changed, columns: columns, rows: rows)
+    for word in words {
+      // A letter that is typed is less than a letter's height away; a reader wants some background around the words.
+      let near = ChangedBlocks.places(of: word.widened(across: word.height, down: 0), columns: columns, rows: rows)
+      guard near.contains(where: { changed[$0] }) else { continue }
+      let whole = word.widened(across: word.height, down: word.height / 2)
+      for place in ChangedBlocks.places(of: whole, columns: columns, rows: rows) { flags[place] = true }
+    }
     var boxes: [Box] = []
     for index in flags.indices where flags[index] {
       boxes = merged(boxes, Box(at: index, takenFrom: &flags, columns: columns, rows: rows))
@@ -105,6 +117,23 @@ private struct Box {
   }
 }
 
+extension PictureRegion {
+  /// Returns the region with some pixels more at each side; it may reach beyond the picture.
+  fileprivate func widened(across: Int, down: Int) -> PictureRegion {
+    PictureRegion(x: x - across, y: y - down, width: width + 2 * across, height: height + 2 * down)
+  }
+}
+
+extension ChangedBlocks {
+  /// Returns the indices of the blocks in which a region lies, row by row.
+  fileprivate static func places(of region: PictureRegion, columns: Int, rows: Int) -> [Int] {
+    let (left, right) = (max(0, region.x / side), min(columns, (region.x + region.width + side - 1) / side))
+    let (top, bottom) = (max(0, region.y / side), min(rows, (region.y + region.height + side - 1) / side))
+    guard left < right, top < bottom else { return [] }
+    return (top..<bottom).flatMap { row in row * columns + left..<row * columns + right }
+  }
+}
+
 /// Where a picture differs from the one before: all of it for a first picture.
 package struct TextChange {
   package let regions: [PictureRegion]
@@ -113,20 +142,18 @@ package struct TextChange {
   private let columns: Int
   private let rows: Int
 
-  /// - Parameter changed: whether each block differs, row by row; nil for all.
-  package init(of changed: [Bool]?, in size: PixelSize) {
+  /// - Parameters:
+  ///   - changed: whether each block differs, row by row; nil for all.
+  ///   - words: the boxes of the words that were on screen before.
+  package init(of changed: [Bool]?, in size: PixelSize, words: [PictureRegion] = []) {
     (columns, rows) = ChangedBlocks.grid(width: size.width, height: size.height)
     self.changed = changed
-    regions = changed.map { TextRegions.boxes(around: $0, in: size) } ?? TextRegions.whole(size)
+    regions = changed.map { TextRegions.boxes(around: $0, in: size, words: words) } ?? TextRegions.whole(size)
   }
 
   /// Whether a block in which a box lies differs.
   package func touches(_ box: PictureRegion) -> Bool {
     guard let changed else { return true }
-    let side = ChangedBlocks.side
-    let (left, right) = (max(0, box.x / side), min(columns, (box.x + box.width + side - 1) / side))
-    let (top, bottom) = (max(0, box.y / side), min(rows, (box.y + box.height + side - 1) / side))
-    guard left < right, top < bottom else { return false }
-    return (top..<bottom).contains { row in changed[row * columns + left..<row * columns + right].contains(true) }
+    return ChangedBlocks.places(of: box, columns: columns, rows: rows).contains { changed[$0] }
   }
 }

@@ -260,9 +260,10 @@ extension Worker {
   package var owedEnds: OwedEnds { ends.owed }
 
   /// Asks for the end of a session, durably: it ends once the batches that were handed in before are finished.
-  package func requestEnd(of session: SessionID) throws {
-    _ = try store.requestEnd(EndRequest(session, .request, awaitsAll: true))
+  package func requestEnd(of session: SessionID) throws -> EndState {
+    if case .alreadyEnded = try store.requestEnd(EndRequest(session, .request, awaitsAll: true)) { return .ended }
     ends.expect()
+    return try store.knows(session) || queue.isClosing(session) || !queue.owed(limit: 1).isEmpty ? .ending : .unknown
   }
 
   /// Ends the sessions that can end now, and announces that.

@@ -68,3 +68,13 @@ package enum EndRequestOutcome: Sendable, Equatable {
   /// It has ended already.
   case alreadyEnded(SessionEnd)
 }
+
+/// The state of a session that is to end, as its sender is told.
+package enum EndState: String, Sendable {
+  /// Its end is recorded.
+  case ended
+  /// It ends after all that was handed in before.
+  case ending
+  /// Nothing of it is published, and no batch waits that may be of it. It ends after its first batch, if one comes.
+  case unknown
+}

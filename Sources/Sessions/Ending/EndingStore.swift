@@ -7,6 +7,8 @@ import FrameBatches
 package protocol EndingStore: Sendable {
   /// Notes that a session is to end, durably.
   func requestEnd(_ request: EndRequest) throws -> EndRequestOutcome
+  /// Whether anything of a session is published.
+  func knows(_ session: SessionID) throws -> Bool
   /// Returns the sessions with a request.
   func endRequests() throws -> [SessionID]
   /// Takes a request, so that no other process performs it.

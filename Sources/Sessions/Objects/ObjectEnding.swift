@@ -15,6 +15,8 @@ extension ObjectStore {
     return try requests.isThere(session.id) && !session.showsEnd() ? .requested : .alreadyEnded(end)
   }
 
+  package func knows(_ id: SessionID) throws -> Bool { try session(id).head().published != nil }
+
   package func endRequests() throws -> [SessionID] { try requests.sessions() }
 
   package func takeEndRequest(

@@ -17,6 +17,10 @@ extension DirectoryStore {
     return .requested
   }
 
+  package func knows(_ session: SessionID) throws -> Bool {
+    try !SessionDirectory(output: staging.output, session: session).publishedStarts().isEmpty
+  }
+
   package func endRequests() throws -> [SessionID] { try requests.sessions() }
 
   package func takeEndRequest(

@@ -102,7 +102,7 @@ struct SegmentTextReading {
     let flags = before.flatMap { DecodedChange(of: picture, since: $0) }?.changed(changedBlocks)
     if let flags, !flags.contains(true) { return }
     let grey = GreyPicture(lumaOf: picture)
-    let change = TextChange(of: flags, in: PixelSize(width: grey.width, height: grey.height))
+    let change = TextChange(of: flags, in: PixelSize(width: grey.width, height: grey.height), words: track.boxes)
     let words = try engine.words(in: grey, change.regions, cancellation: cancellation)
     track.show(words, change, atMs: nowMs)
   }

@@ -10,6 +10,9 @@ struct TextTrack {
   private(set) var pictures = 0
   private(set) var unreadMs: [Int64] = []
 
+  /// The boxes of the words on screen.
+  var boxes: [PictureRegion] { open.map(\.box) }
+
   /// Begins with words of the picture before, which the first picture equals.
   mutating func carry(_ words: [VisibleWord], atMs: Int64) {
     for word in words { add(FoundWord(text: word.text, box: word.box, confidence: word.confidence), atMs: atMs) }
@@ -22,14 +25,16 @@ struct TextTrack {
   ///   - nowMs: when it comes on screen, in unix milliseconds.
   mutating func show(_ found: [FoundWord]?, _ change: TextChange, atMs nowMs: Int64) {
     if found == nil { unreadMs.append(nowMs) } else { pictures += 1 }
+    // Words beside the change only surround it: they are known.
+    let new = (found ?? []).filter { change.touches($0.box) }
     var gone: [VisibleWord] = []
     open.removeAll { word in
-      guard change.touches(word.box) else { return false }
+      // A word that has grown replaces its beginning, which need not touch the change.
+      guard change.touches(word.box) || new.contains(where: { $0.box.hasMiddle(of: word.box) }) else { return false }
       gone.append(word)
       return true
     }
-    // Words beside the change only surround it: they are known.
-    for word in found ?? [] where change.touches(word.box) {
+    for word in new {
       // It is where it was: something beside it has changed.
       if let index = gone.firstIndex(where: { $0.isSame(word.text, in: word.box) }) {
         open.append(gone.remove(at: index))
@@ -62,5 +67,11 @@ struct TextTrack {
       word.shownMs = word.shownMs.lowerBound..<max(word.shownMs.lowerBound, nowMs)
       closed.append(word)
     }
+  }
+}
+
+extension PictureRegion {
+  fileprivate func hasMiddle(of other: PictureRegion) -> Bool {
+    (x..<x + width).contains(other.x + other.width / 2) && (y..<y + height).contains(other.y + other.height / 2)
   }
 }

@@ -33,6 +33,6 @@ extension SessionCatalog {
     guard let file = try file(name, in: HLSPackage.directory, of: session),
       case .bytes(let text) = try readRegularFile(file.descriptor, path: name, limit: IndexText.maximumBytes)
     else { return nil }
-    return KeptPlaylist(text: text, tag: file.tag)
+    return KeptPlaylist(text: text, tag: file.stamp.tag)
   }
 }

@@ -66,7 +66,9 @@ struct DeleteCommand: ReportingCommand {
   @OptionGroup var settings: SettingsOption
 
   func validate() throws {
-    if output == nil && spool == nil && store == nil { throw ValidationError("--output DIR or --store URL is missing") }
+    if output == nil && spool == nil && store == nil {
+      throw ValidationError("--output DIR, --spool DIR or --store URL is missing")
+    }
     if store != nil && (output != nil || spool != nil) {
       throw ValidationError("--store, or --output and --spool: one or the other")
     }

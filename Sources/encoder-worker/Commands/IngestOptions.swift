@@ -108,11 +108,13 @@ struct IngestListener {
   /// - Parameters:
   ///   - retainMs: the age, in milliseconds, up to which segments are kept; nil for any.
   ///   - endSession: ends a session once all its batches are finished.
+  ///   - tombstone: returns that of a session that was deleted.
   ///   - trouble: the reason why the worker starts no batch; nil if it does.
   func start(
     _ target: Target, of worker: BatchEncoder.Options, minFree: Int, retainMs: Int64?, hosts: [String],
     logger: Logger,
-    isStopping: @escaping @Sendable () -> Bool, endSession: @escaping @Sendable (SessionID) throws -> Void,
+    isStopping: @escaping @Sendable () -> Bool, endSession: @escaping @Sendable (SessionID) throws -> EndState,
+    tombstone: @escaping @Sendable (SessionID) throws -> Tombstone?,
     trouble: @escaping @Sendable () -> String?
   ) throws -> IngestServer {
     var settings = IngestSettings()
@@ -149,7 +151,7 @@ struct IngestListener {
       }
     }
     let context = IngestContext(
-      intake, settings, decoders: worker.decoders, logger: logger, isStopping: isStopping)
+      intake, settings, decoders: worker.decoders, logger: logger, isStopping: isStopping, tombstone: tombstone)
     var frameInput = InputOptions()
     (frameInput.capture, frameInput.intervalMs) = (worker.input.capture, worker.input.intervalMs)
     let pictures = try pictureSpool.map {

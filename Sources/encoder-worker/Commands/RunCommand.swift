@@ -198,9 +198,10 @@ struct RunCommand: ReportingCommand {
       target, of: options, minFree: minFree, retainMs: retention.retain?.ms, hosts: host, logger: logger,
       isStopping: { shutdown.isStopping },
       endSession: { session in
-        try worker.requestEnd(of: session)
+        let state = try worker.requestEnd(of: session)
         shutdown.wake()
-      }, trouble: { loop.trouble })
+        return state
+      }, tombstone: { try worker.store.tombstone(of: $0) }, trouble: { loop.trouble })
     if let spool = source.spool, !drain {
       say("watching \(spool)/incoming; sessions go to \(store.staging.output)")
     } else if let queue = source.remote.queue, let location = source.remote.store, !drain {

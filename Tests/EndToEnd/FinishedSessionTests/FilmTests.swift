@@ -121,6 +121,29 @@ import Testing
     }
   }
 
+  /// The left half is black and the right half white, in limited range without chroma. Stock ffmpeg would show grey as full range, so
+  /// it is no reference.
+  @Test(arguments: [
+    ["yuv420p", "libx265", "-x265-params", "log-level=none"],
+    ["yuv420p10le", "libx265", "-x265-params", "log-level=none"],
+    ["yuv420p", "libaom-av1", "-cpu-used", "8"], ["yuv420p10le", "libaom-av1", "-cpu-used", "8"],
+  ])
+  func greyFilmKeepsBlackAndWhite(coding: [String]) throws {
+    let film = scratch.path("grey-\(Self.start).mp4")
+    try Tool.output(
+      "ffmpeg",
+      [
+        "-v", "error", "-f", "lavfi", "-i",
+        "color=black:size=64x64:rate=1:duration=2,drawbox=x=32:w=32:h=64:color=white:t=fill,format=\(coding[0]),extractplanes=y",
+        "-color_range", "tv", "-c:v",
+      ] + coding.dropFirst() + [film])
+    let result = try reencode(film)
+    try #require(result.status == 0, "\(result.errors)")
+    let session = try PublishedSession(scratch.path("again/grey-\(Self.start)"))
+    let own = try Pixels.decode(session.video(session.manifests[0]), width: 64, height: 64)[0]
+    #expect(own[8, 32].allSatisfy { $0 <= 1 } && own[56, 32].allSatisfy { $0 >= 254 }, "\(own[8, 32]), \(own[56, 32])")
+  }
+
   /// ffmpeg cuts the film without encoding, so the key frame is hidden but needed.
   @Test func filmThatStartsAfterItsKeyFrameIsAccepted() throws {
     let whole = try film("whole.mp4", Self.tags("bt709", "tv") + ["-g", "100", "-bf", "0"])

@@ -23,10 +23,13 @@ import Testing
     let (folder, truth) = (Fixture("modern").path, Fixture("modern-truth").path)
     let files = try names(in: folder)
     let pictures = try ShownPicture.all(files.map { "\(folder)/\($0)" }, truths: files.map { "\(truth)/\($0).png" })
-    #expect(pictures.count == 28)
+    #expect(pictures.count == 31)
     for picture in pictures {
       #expect(try #require(picture.difference, "\(picture.name): \(picture.outcome)") <= 3, "\(picture.name)")
+      #expect(try #require(picture.differenceInFlatAreas) <= 1, "\(picture.name)")
     }
+    // A file that equals another one tests nothing.
+    #expect(Set(try files.map { try Data(contentsOf: URL(fileURLWithPath: "\(folder)/\($0)")) }).count == files.count)
   }
 
   /// Other programs' test files, below the directory BAD_IMAGES. Empty unless that is set; `make test-corpus` sets it.

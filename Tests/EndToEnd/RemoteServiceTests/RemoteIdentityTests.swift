@@ -43,7 +43,7 @@ struct RemoteIdentityTests {
   private func start(_ step: IdentityServer.Step) throws -> RunningWorker {
     try RunningWorker(
       ["run", "--queue", queue.url, "--store", "s3://replay", "--jobs", "2"], environment: try environment(step),
-      under: ["sh", "-c", "exec \"$@\" 2>>\(scratch.path("log"))", "sh"])
+      under: ["sh", "-c", "exec \"$@\" 2>>'\(scratch.path("log"))'", "sh"])
   }
 
   private var log: String { (try? String(contentsOfFile: scratch.path("log"), encoding: .utf8)) ?? "" }

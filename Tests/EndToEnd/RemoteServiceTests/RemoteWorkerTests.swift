@@ -33,7 +33,7 @@ struct RemoteWorkerTests: RemoteSuite {
   @Test func workerSaysAtItsStartWhatItWatches() throws {
     let log = scratch.path("log")
     let worker = try RunningWorker(
-      ["run"] + remote, environment: environment, under: ["sh", "-c", "exec \"$@\" 2>\(log)", "-"])
+      ["run"] + remote, environment: environment, under: ["sh", "-c", "exec \"$@\" 2>'\(log)'", "-"])
     let place = "; batches are in \(location)/incoming, sessions go to \(location)/output\n"
     try waitUntil("the worker says what it watches") {
       let text = (try? String(contentsOfFile: log, encoding: .utf8)) ?? ""

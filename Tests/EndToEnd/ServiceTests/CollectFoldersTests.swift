@@ -22,7 +22,7 @@ import Testing
   private func start(_ options: [String]) throws -> RunningWorker {
     try RunningWorker(
       ["collect", folder, "--spool", spool, "--recursive", "--batch-every", "1"] + options,
-      under: ["sh", "-c", "exec \"$@\" 2>>\(log)", "sh"])
+      under: ["sh", "-c", "exec \"$@\" 2>>'\(log)'", "sh"])
   }
 
   /// Stops a collector, and returns all that it has said.

@@ -34,6 +34,9 @@ import Testing
     // More than one length.
     "Transfer-Encoding: chunked\r\nTransfer-Encoding: chunked", "Content-Length: 5\r\nContent-Length: 5",
     "Content-Length: 5\r\ncontent-length: 6",
+    // Two values of a header that has one.
+    "Authorization: Bearer a\r\nAuthorization: Bearer b", "Content-Type: image/png\r\nContent-type: text/html",
+    "Idempotency-Key: a\r\nIdempotency-Key: a",
     // Lengths of no server or of another one.
     "Content-Length: +5", "Content-Length: 5, 5", "Content-Length: 0x5", "Content-Length:", "Content-Length: -5",
   ])
@@ -48,6 +51,13 @@ import Testing
     let field = "Transfer-Encoding: \(coding)"
     try expectRefusal("GET /healthz HTTP/1.1\r\nHost: 127.0.0.1\r\n\(field)\r\n", with: [400, 501])
     try expectRefusal("POST /healthz HTTP/1.1\r\nHost: 127.0.0.1\r\n\(field)\r\nX-Last: 1\r\n", with: [400, 501])
+  }
+
+  @Test func argumentThatComesTwiceIsRefused() throws {
+    for query in ["t=1&t=1", "t=1&a&t=2", "a&a", (0..<65).map { "a\($0)" }.joined(separator: "&")] {
+      try expectRefusal("GET /healthz?\(query) HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: 5\r\n")
+    }
+    #expect(try server.get("/healthz?t=1&u=1").status == 200)
   }
 
   @Test func headersOfOtherVersionsAndPlacesAreRefused() throws {
