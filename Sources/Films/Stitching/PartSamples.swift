@@ -39,7 +39,7 @@ struct PartSamples<Videos: SegmentVideos> {
     start = samples.removeBeginning(ofMs: part.skippedMs)
     if part.isOnlyFirst {
       samples.keepFirst(forMs: endMs - part.skippedMs, gapMs: part.gapMs)
-    } else {
+    } else if !segment.isImported {
       samples.removeRepeats()
     }
   }
