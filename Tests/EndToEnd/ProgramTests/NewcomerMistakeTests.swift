@@ -72,7 +72,6 @@ import Testing
     Mistake("stitch done --to film.mp4", 65, "done: no published segment", "OUTPUT/SESSION"),
     Mistake("status --spool nowhere", 64, "nowhere: no spool", "check --spool"),
     Mistake("serve done/shots", 64, "is a published session", "name the directory that holds the sessions"),
-    Mistake("serve nowhere", 64, "nowhere: no such directory", "name a worker's output"),
     Mistake("run --spool /proc/spool --drain", 75, "mkdir /proc/spool", "name a directory of your own, as ~/spool"),
     Mistake(
       "enqueue --spool spool text.txt", 65, "text.txt", "no capture in unix milliseconds", "name it <unix ms>.jpg"),

@@ -124,8 +124,8 @@ import Testing
     #expect(deletion.status == 0, "\(deletion.errors)")
     try await eventually("no film has bytes") { try server.unnamedFiles().allSatisfy { $0 == 0 } }
     #expect(try server.get("/sessions/exact-1fps/session.mp4").status == 410)
-    // The answer ends early.
-    #expect(try reply(on: file).count < sizes.max() ?? 0)
+    // The answer ends early, maybe with a reset.
+    #expect((try? reply(on: file))?.count ?? 0 < sizes.max() ?? 0)
     try await eventually("no film is open") { try server.unnamedFiles().isEmpty }
   }
 }
