@@ -33,7 +33,7 @@ struct TrackedConnection {
   /// Shut down. Its thread has not closed it yet.
   var isClosing = false
 
-  /// Whether the client has taken less than the least rate, by a second or more. The kernel would keep the rest for minutes after the close.
+  /// Whether the client has taken less than the least rate, by a second or more.
   func readsTooSlowly(at nowMs: Int, _ limits: ConnectionTable.Limits) -> Bool {
     answerDeadlineMs.map { $0 < nowMs + limits.answerMs - 1_000 } ?? false
   }
@@ -191,15 +191,7 @@ final class ConnectionTable: Sendable {
   }
 
   /// Forgets a connection before libmicrohttpd closes its socket.
-  func end(_ connection: OpaquePointer) {
-    let key = UInt(bitPattern: connection)
-    let nowMs = MonotonicClock.milliseconds()
-    state.withLock { state in
-      // The library may have closed it for the same reason.
-      if let known = state[key], known.readsTooSlowly(at: nowMs, limits) { cmh_discard_at_close(known.descriptor) }
-      state.remove(key)
-    }
-  }
+  func end(_ connection: OpaquePointer) { state.withLock { $0.remove(UInt(bitPattern: connection)) } }
 
   private func change(_ connection: OpaquePointer, _ body: (inout TrackedConnection) -> Void) {
     state.withLock { $0.change(UInt(bitPattern: connection), body) }
@@ -225,6 +217,10 @@ final class ConnectionTable: Sendable {
   private func shutDown(_ key: UInt, in state: inout Connections) {
     state.change(key) { connection in
       if connection.bodyEndMs != nil { cmh_send_early(connection.descriptor, limits.late, limits.late.count) }
+      // The kernel would keep the rest of the answer.
+      if connection.readsTooSlowly(at: MonotonicClock.milliseconds(), limits) {
+        cmh_discard_at_close(connection.descriptor)
+      }
       shutdown(connection.descriptor, Int32(SHUT_RDWR))
       connection.isClosing = true
     }

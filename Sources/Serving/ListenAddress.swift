@@ -86,9 +86,12 @@ package final class ListeningSocket: Sendable {
     guard file >= 0 else { throw Failure(.environment, "socket", "", String(cString: strerror(errno))) }
     var on: Int32 = 1
     setsockopt(file, SOL_SOCKET, SO_REUSEADDR, &on, socklen_t(MemoryLayout<Int32>.size))
-    // Accepted sockets have it, too: answers that a client does not read fill no more of the kernel's memory.
-    var unsentBytes: Int32 = 128 << 10
-    setsockopt(file, Int32(IPPROTO_TCP), TCP_NOTSENT_LOWAT, &unsentBytes, socklen_t(MemoryLayout<Int32>.size))
+    // Accepted sockets have these, too: answers that a client does not read fill no more of the kernel's memory, and leave it soon after
+    // the close.
+    for (option, value) in [(TCP_NOTSENT_LOWAT, 128 << 10), (TCP_USER_TIMEOUT, 30_000)] as [(Int32, Int32)] {
+      var value = value
+      setsockopt(file, Int32(IPPROTO_TCP), option, &value, socklen_t(MemoryLayout<Int32>.size))
+    }
     guard bind(file, first.ai_addr, first.ai_addrlen) == 0, listen(file, SOMAXCONN) == 0 else {
       let failure = Failure(
         .environment, "listen at", address.description, String(cString: strerror(errno)),

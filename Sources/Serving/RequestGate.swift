@@ -94,6 +94,8 @@ package final class RequestGate<Client: Hashable & Sendable>: Sendable {
 
   /// Waits until the request may work.
   private func enter(_ client: Client, _ isAbandoned: () -> Bool) throws {
+    // It takes no place from others.
+    if isAbandoned() { throw ClientGone() }
     let turn = Turn(client)
     let (isQueued, refused) = try state.withLock { state -> (Bool, Turn?) in
       guard state.workers >= width || !state.waiting.isEmpty else {

@@ -44,6 +44,8 @@ import Testing
     try wait(for: 1, at: gate)
     #expect(throws: ServerBusy.self) { try gate.pass(for: "a") {} }
     #expect(throws: ServerBusy.self) { try gate.pass(for: "b") {} }
+    let gone = try start("b", at: gate, on: threads) { true }
+    #expect(gone.ended.wait() && gone.error.withLock { $0 } is ClientGone)
     first.release.set()
     #expect(second.begun.wait())
     second.release.set()

@@ -117,6 +117,23 @@ public final class RunningServer {
     return file
   }
 
+  /// Reads all connections at the same time, each until the server closes it, and closes them.
+  public static func answers(on files: [Int32]) throws -> [Data] {
+    var answers = files.map { _ in Data() }
+    var polled = files.map { pollfd(fd: $0, events: Int16(POLLIN), revents: 0) }
+    var buffer = [UInt8](repeating: 0, count: 1 << 16)
+    defer { for file in files { close(file) } }
+    // poll(2) ignores negative descriptors.
+    while polled.contains(where: { $0.fd >= 0 }) {
+      guard poll(&polled, nfds_t(polled.count), 600_000) > 0 else { throw Tool.Failure("poll: \(errno)") }
+      for index in polled.indices where polled[index].revents != 0 {
+        let count = recv(polled[index].fd, &buffer, buffer.count, 0)
+        if count > 0 { answers[index] += buffer[..<count] } else { polled[index].fd = -1 }
+      }
+    }
+    return answers
+  }
+
   /// Sends these bytes, and reads until the server closes the connection.
   ///
   /// - Parameter patienceS: Read timeout in seconds.

@@ -99,10 +99,8 @@ import Testing
       let text = "GET /sessions/exact-1fps/\(name) HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n"
       #expect(send(file, text, text.utf8.count, Int32(MSG_NOSIGNAL)) == text.utf8.count)
     }
-    let heads = try clients.map { file in
-      defer { close(file) }
-      let answer = try FileHandle(fileDescriptor: file, closeOnDealloc: false).readToEnd() ?? Data()
-      return String(decoding: answer.prefix(1_000), as: UTF8.self).components(separatedBy: "\r\n\r\n")[0]
+    let heads = try RunningServer.answers(on: clients).map {
+      String(decoding: $0.prefix(1_000), as: UTF8.self).components(separatedBy: "\r\n\r\n")[0]
     }
     let refused = heads.filter { $0.hasPrefix("HTTP/1.1 503 ") }
     #expect(!refused.isEmpty && heads.allSatisfy { $0.hasPrefix("HTTP/1.1 200 ") || $0.hasPrefix("HTTP/1.1 503 ") })

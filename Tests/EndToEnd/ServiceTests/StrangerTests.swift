@@ -65,4 +65,52 @@ import Testing
     let made = metrics.firstMatch(of: /requests_total\{status="200"\} (\d+)/).flatMap { Int($0.1) }
     #expect(try #require(made) < 200, "\(metrics)")
   }
+
+  /// The server sends the end of the answer and closes the connection before its client has read it.
+  @Test func clientThatPausesGetsTheEndOfAnAnswer() throws {
+    let scratch = try ScratchDirectory()
+    let session = try EncoderWorker.encode(Fixture("exact-1fps"), into: scratch)
+    let name = "segment-1767859599999.mp4"
+    let bytes = Data((0..<256 << 10).map { UInt8(truncatingIfNeeded: $0) })
+    try bytes.write(to: URL(fileURLWithPath: "\(session.path)/\(name)"))
+    let server = try RunningServer(["serve", scratch.path("output")])
+    let file = try server.connection(bufferBytes: 4_096)
+    defer { close(file) }
+    let request = "GET /sessions/exact-1fps/\(name) HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n"
+    #expect(send(file, request, request.utf8.count, 0) == request.utf8.count)
+    sleep(5)
+    #expect(try FileHandle(fileDescriptor: file, closeOnDealloc: false).readToEnd()?.suffix(bytes.count) == bytes)
+  }
+
+  /// A client reads nothing of an answer of 64 MB: its connection is closed, and its bytes leave the kernel's memory.
+  @Test func unreadAnswerHoldsLittleMemoryForSomeSeconds() throws {
+    let scratch = try ScratchDirectory()
+    let session = try EncoderWorker.encode(Fixture("exact-1fps"), into: scratch)
+    let name = "segment-1767859599999.mp4"
+    #expect(FileManager.default.createFile(atPath: "\(session.path)/\(name)", contents: Data(count: 64 << 20)))
+    let server = try RunningServer(["serve", scratch.path("output")])
+    let file = try server.connection(bufferBytes: 4_096)
+    defer { close(file) }
+    let request = "GET /sessions/exact-1fps/\(name) HTTP/1.1\r\nHost: localhost\r\n\r\n"
+    #expect(send(file, request, request.utf8.count, 0) == request.utf8.count)
+    func unreadBytes() throws -> Int {
+      let port = String(format: ":%04X", server.port)
+      // The fourth and the fifth column are the state (0A: it listens) and the queues; see proc(5). The file may have 100 000 lines.
+      var unread = 0
+      for row in try Tool.run("grep", [port, "/proc/net/tcp"]).text.split(separator: "\n") {
+        let columns = row.split(separator: " ")
+        guard columns[1].hasSuffix(port), columns[3] != "0A" else { continue }
+        unread += Int(columns[4].prefix(8), radix: 16) ?? 0
+      }
+      return unread
+    }
+    try waitUntil("the answer waits for its client") { try unreadBytes() > 0 }
+    var most = 0
+    try waitUntil("the connection and its bytes are gone", pauseMs: 200) {
+      let unread = try unreadBytes()
+      most = max(most, unread)
+      return unread == 0
+    }
+    #expect(most < 1 << 20)
+  }
 }
