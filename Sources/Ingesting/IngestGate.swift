@@ -44,8 +44,8 @@ final class IngestGate: Sendable {
     }
   }
 
-  /// Throws ``ProblemDetails`` if the disk would have too little free space with some bytes more. Bodies on their way have not announced
-  /// their size, or compete for the same space, so each asks again while it comes.
+  /// Throws ``ProblemDetails`` if some bytes more would leave too little free space. Not each body announces its size, and bodies compete
+  /// for the same space, so each asks again while it comes.
   func requireRoom(for bytes: Int = 0) throws {
     let least = max(settings.minFree, IngestSettings.smallestFree)
     guard try settings.freeBytes(intake.drafts) - bytes >= least else {

@@ -15,12 +15,11 @@ package struct MetricsText {
 
   /// Adds a metric, with a sample for each value of a label.
   ///
-  /// - Parameter label: empty for a metric without labels. Label values are not escaped.
+  /// - Parameter label: empty for a metric without labels.
   package mutating func metric(
     _ name: String, _ help: String, _ type: String, by label: String = "", _ samples: [(of: String, value: String)]
   ) {
-    begin(name, help, type)
-    for sample in samples { add(name, label, sample.of, value: sample.value) }
+    metric(name, help, type, by: label.isEmpty ? [] : [label], samples.map { ([$0.of], $0.value) })
   }
 
   /// Adds a metric, with a sample for each combination of label values.
@@ -28,10 +27,7 @@ package struct MetricsText {
     _ name: String, _ help: String, _ type: String, by labels: [String], _ samples: [(of: [String], value: String)]
   ) {
     begin(name, help, type)
-    for sample in samples {
-      let pairs = zip(labels, sample.of).map { "\($0)=\"\(Self.escaped($1))\"" }
-      text += "\(name){\(pairs.joined(separator: ","))} \(sample.value)\n"
-    }
+    for sample in samples { add(name, labels, sample.of, value: sample.value) }
   }
 
   private static func escaped(_ value: String) -> String {
@@ -46,7 +42,7 @@ package struct MetricsText {
     var total = 0
     for (index, count) in counts.enumerated() {
       total += count
-      add(name + "_bucket", "le", index < bounds.count ? "\(bounds[index])" : "+Inf", value: "\(total)")
+      add(name + "_bucket", ["le"], [index < bounds.count ? "\(bounds[index])" : "+Inf"], value: "\(total)")
     }
     add(name + "_sum", value: "\(sum)")
     add(name + "_count", value: "\(total)")
@@ -72,8 +68,9 @@ package struct MetricsText {
     text += "# HELP \(name) \(help)\n# TYPE \(name) \(type)\n"
   }
 
-  private mutating func add(_ name: String, _ label: String = "", _ labelValue: String = "", value: String) {
-    text += name + (label.isEmpty ? "" : "{\(label)=\"\(labelValue)\"}") + " \(value)\n"
+  private mutating func add(_ name: String, _ labels: [String] = [], _ labelValues: [String] = [], value: String) {
+    let pairs = zip(labels, labelValues).map { "\($0)=\"\(Self.escaped($1))\"" }
+    text += name + (pairs.isEmpty ? "" : "{\(pairs.joined(separator: ","))}") + " \(value)\n"
   }
 
   /// The second number of /proc/self/statm, in bytes; see proc(5).

@@ -56,9 +56,10 @@ final class PackedAnswers: Sendable {
       switch body {
       case .bytes(let bytes): return try Gzip.packed(bytes)
       case .file(let file, _):
-        guard
-          case .bytes(let bytes) = try readRegularFile(file.descriptor, path: file.stamp.tag, limit: Self.maximumBytes)
-        else { throw DiskError("read", file.stamp.tag, code: EFBIG) }
+        let name = "the file of an answer"
+        guard case .bytes(let bytes) = try readRegularFile(file.descriptor, path: name, limit: Self.maximumBytes) else {
+          throw DiskError("read", name, code: EFBIG)
+        }
         return try Gzip.packed(bytes)
       }
     }

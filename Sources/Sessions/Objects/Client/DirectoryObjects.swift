@@ -12,7 +12,7 @@ package struct DirectoryObjects: ObjectClient {
   private let root: String
 
   /// The maximum number of objects in a list.
-  static let listCount = 1_000
+  private static let listCount = 1_000
   /// Milliseconds after which a lock is given up: a process that holds it is stopped.
   private static let lockMs = 30_000
   /// The number of times that a directory is made for a write.
@@ -25,7 +25,6 @@ package struct DirectoryObjects: ObjectClient {
 
   package func get(_ key: String, limit: Int) throws -> StoredObject? {
     guard let file = try file(key) else { return nil }
-    guard file.size <= limit else { throw ObjectTooLarge(key: key, limit: limit) }
     guard case .bytes(let bytes) = try readRegularFile(file.descriptor, path: path(of: key), limit: limit) else {
       throw ObjectTooLarge(key: key, limit: limit)
     }
@@ -35,14 +34,14 @@ package struct DirectoryObjects: ObjectClient {
   package func download(_ key: String, to path: String, limit: Int) throws -> ObjectTag? {
     guard let file = try file(key) else { return nil }
     guard file.size <= limit else { throw ObjectTooLarge(key: key, limit: limit) }
-    try Self.copy(file, to: path, isDurable: false)
+    try Self.copy(FileBytes(file), to: path, isDurable: false)
     return file.objectTag
   }
 
   package func head(_ key: String) throws -> ObjectInfo? {
     try file(key).map { file in
-      let ageS = max(0, Int64(time(nil)) - file.stamp.modified / 1_000_000_000)
-      return ObjectInfo(key: key, size: file.size, tag: file.objectTag, ageS: Int(ageS))
+      let ageMs = max(0, WallClock.nowMs - file.stamp.modified / 1_000_000)
+      return ObjectInfo(key: key, size: file.size, tag: file.objectTag, ageS: Int(ageMs / 1_000))
     }
   }
 
@@ -177,10 +176,6 @@ package struct DirectoryObjects: ObjectClient {
       unlink(path)
       throw error
     }
-  }
-
-  private static func copy(_ file: OpenFile, to path: String, isDurable: Bool) throws(DiskError) {
-    try copy(FileBytes(file), to: path, isDurable: isDurable)
   }
 
   /// A walk over the files below a directory, in the order of their keys.
