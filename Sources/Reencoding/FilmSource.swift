@@ -119,12 +119,15 @@ struct FilmSource: VideoSource {
   private static func frames(
     of track: VideoTrack, name: String, startMs: Int64, isDated: Bool
   ) -> (frames: [Frame], pts: [Int64: Int64], refused: [RefusedFrame]) {
+    let isStitched = track.samples[0].timeMs != nil
     var frames: [Frame] = []
     var pts: [Int64: Int64] = [:]
     var refused: [RefusedFrame] = []
     for (number, sample) in track.samples.enumerated() {
-      // A sample without a capture in a dated film repeats the picture before.
-      guard let timeMs = isDated ? sample.timeMs : startMs + track.milliseconds(sample.pts) else { continue }
+      // A sample without a capture in a stitched film repeats the picture before.
+      guard !isStitched || sample.timeMs != nil else { continue }
+      let counted = startMs + track.milliseconds(sample.pts)
+      let timeMs = isDated ? sample.timeMs ?? counted : counted
       if let last = frames.last, last.timeMs == timeMs {
         refused.append(RefusedFrame(source: last.source, reason: "the next one comes in the same millisecond"))
         frames.removeLast()

@@ -66,12 +66,4 @@ import Testing
     let sparse: [(timeMs: Int64, changed: Int?)] = (0..<10).map { (60_000 * $0, 1) }
     #expect(starts(sparse, endMs: 600_000, film) == [0])
   }
-
-  @Test func onlyTheEndOfALongHoldIsDivided() {
-    var cadence = SampleCadence.dense
-    cadence.dividesOnlyEnds = true
-    let starts = cadence.sampleStarts(of: 60_000)
-    #expect(starts.count == 33 && starts[1] == 90 * 52_000 && starts[32] == 90 * 59_750)
-    #expect(cadence.sampleCount(of: [60_000, 1_000]) == 37)
-  }
 }

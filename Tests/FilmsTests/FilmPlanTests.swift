@@ -105,29 +105,4 @@ private func chapters(_ plan: StitchPlan) -> [Chapter] {
     #expect(StitchPlan(session, gaps: .cut, range: 9_000..<12_000).chapters.isEmpty)
     #expect(StitchPlan(session, gaps: .hold, range: 1_000..<8_000).chapters.isEmpty)
   }
-
-  /// Before a last part that is cut, eight seconds of the film get as many as possible.
-  @Test func onlyPartsThatAreCutOrSlowOrHeldOrNearACutEndGetRepeats() throws {
-    func cadences(_ range: Range<Int64>? = nil, speed: String = "1") throws -> [StitchPlan.Cadence] {
-      let plan = StitchPlan(session, gaps: .hold, range: range, speed: try #require(FilmSpeed(speed)))
-      return plan.parts.map { plan.cadence(of: $0) }
-    }
-    // The second part is held over a gap, the others until the next batch and the end.
-    #expect(try cadences() == [.ofSegment, .beforeSeam, .ofSegment, .beforeSeam, .beforeSeam])
-    #expect(try cadences(2_000..<15_250) == [.own, .beforeSeam, .ofSegment, .beforeSeam, .beforeSeam])
-    #expect(try cadences(2_000..<14_300) == [.own, .dense, .dense, .dense])
-    #expect(try cadences(1_000..<14_300) == [.ofSegment, .dense, .dense, .dense])
-    #expect(try cadences(1_000..<14_300, speed: "2") == Array(repeating: .dense, count: 4))
-    #expect(try cadences(1_000..<14_300, speed: "0.1") == [.own, .own, .own, .dense])
-    #expect(try cadences(speed: "0.5") == Array(repeating: .own, count: 5))
-    #expect(try cadences(speed: "2") == [.ofSegment, .beforeSeam, .ofSegment, .beforeSeam, .beforeSeam])
-  }
-
-  @Test func holdIsDividedEvenlyUnlessItIsLong() {
-    #expect(SegmentSamples.parts(of: 250, longest: 250) == [250])
-    #expect(SegmentSamples.parts(of: 251, longest: 250) == [125, 126])
-    #expect(SegmentSamples.parts(of: 33 * 250, longest: 250) == Array(repeating: 250, count: 33))
-    // Chromium looks at 32 pictures.
-    #expect(SegmentSamples.parts(of: 86_400_000, longest: 250) == [86_392_000] + Array(repeating: 250, count: 32))
-  }
 }

@@ -34,4 +34,36 @@ import Testing
     let error = #expect(throws: BadSession.self) { try counted([#"{"t":1000}"#, text]) }
     #expect(error?.file == "segment.mp4" && error?.cause.hasPrefix("a text of the timing track: ") == true)
   }
+
+  /// In milliseconds from the film's start. A picture begins at its own instant, and its repeats lie on the grid.
+  @Test(
+    arguments: [
+      (0..<125, []), (0..<126, [125]), (10..<130, []), (10..<140, [125]), (333..<666, [375, 500, 625]),
+      (1_000..<1_500, [1_125, 1_250, 1_375]), (125..<251, [250]),
+    ] as [(Range<Int64>, [Int64])])
+  func filmRepeatsPicturesOnOneGrid(shown: Range<Int64>, repeats: [Int64]) {
+    let range = 90 * shown.lowerBound..<90 * shown.upperBound
+    #expect(SegmentSamples.gridRepeats(in: range) == repeats.map { 90 * $0 })
+    #expect(repeats.count <= SegmentSamples.mostRepeats(ofPictures: 1, lengthMs: Int64(shown.count)))
+  }
+
+  @Test func onlyBothEndsOfALongHoldAreRepeated() {
+    let day = 90 * 86_400_000
+    let repeats = SegmentSamples.gridRepeats(in: 90..<Int64(day))
+    #expect(repeats.count == 64 && SegmentSamples.mostRepeats(ofPictures: 1, lengthMs: 86_400_000) == 64)
+    #expect(repeats.first == 11_250 && repeats[31] == 32 * 11_250)
+    #expect(repeats[32] == Int64(day) - 32 * 11_250 && repeats.last == Int64(day) - 11_250)
+    #expect(SegmentSamples.gridRepeats(in: 0..<65 * 11_250).count == 64)
+  }
+
+  /// In milliseconds. A repeat within a second before the next picture would be shown in its place by WebKitGTK.
+  @Test(
+    arguments: [
+      (0..<1_000, []), (0..<1_012, [12]), (500..<9_000, [1_000, 2_000, 3_000, 4_000, 5_000, 6_000, 7_000, 8_000]),
+      (0..<3_000, [1_000, 2_000]),
+    ] as [(Range<Int64>, [Int64])])
+  func fragmentRepeatsPicturesEachSecondBeforeTheirEnd(shown: Range<Int64>, repeats: [Int64]) {
+    #expect(
+      SegmentSamples.fragmentRepeats(in: 90 * shown.lowerBound..<90 * shown.upperBound) == repeats.map { 90 * $0 })
+  }
 }

@@ -15,6 +15,8 @@ public struct StitchedScreen {
   private let timing: [Probe.Packet]
   private let texts: [TimingEntry]
   private let pictures: [[Pixels]]
+  /// The start of each sample of each segment, in ticks.
+  private let starts: [[Int64]]
 
   public init(_ session: PublishedSession, in scratch: ScratchDirectory) throws {
     let film = scratch.path("\(session.index.session)-screen.mp4")
@@ -25,6 +27,7 @@ public struct StitchedScreen {
     timing = probe.packets(of: 1)
     texts = try Probe.timingTexts(film)
     pictures = try session.pictures()
+    starts = try session.manifests.map { try Probe(session.video($0)).packets(of: 0).map(\.pts) }
   }
 
   /// - Parameter ms: unix milliseconds.
@@ -40,13 +43,16 @@ public struct StitchedScreen {
     let text = texts[timing[...place].count { $0.size != "2" } - 1]
     let shown = video.lastIndex { $0.pts <= ticks } ?? 0
     let key = video[...shown].lastIndex(where: \.isKey) ?? 0
-    return .picture(captureMs: text.t, segment: video[...shown].count(where: \.isKey) - 1, sample: shown - key)
+    let segment = video[...shown].count(where: \.isKey) - 1
+    // A film has repeats of its own.
+    let sample = starts[segment].lastIndex { $0 <= video[shown].pts - video[key].pts } ?? 0
+    return .picture(captureMs: text.t, segment: segment, sample: sample)
   }
 
-  /// Returns a decoded sample of a segment in its captured size. A film repeats a segment's last picture before a gap.
+  /// Returns a decoded sample of a segment in its captured size.
   public func picture(_ segment: Int, _ sample: Int) -> Pixels {
     let own = pictures[segment]
-    let (manifest, coded) = (session.manifests[segment], own[min(sample, own.count - 1)])
+    let (manifest, coded) = (session.manifests[segment], own[sample])
     let rows = (0..<manifest.height).map { coded.bytes[3 * coded.width * $0..<3 * (coded.width * $0 + manifest.width)] }
     return Pixels(width: manifest.width, height: manifest.height, bytes: Array(rows.joined()))
   }

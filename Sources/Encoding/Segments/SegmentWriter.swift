@@ -148,8 +148,10 @@ package struct SegmentWriter: ~Copyable {
 
   /// Returns the samples: coded pictures and numbered repeats.
   private func video(_ key: KeyFrame) throws(SegmentMismatch) -> [Sample] {
-    var cadence = SampleCadence(for: holds.map(\.hold.holdMs), segmentMs: settings.segmentMs)
-    cadence.dividesOnlyEnds = settings.isFilm
+    // A film has repeats of its own.
+    let cadence =
+      settings.isFilm
+      ? .asCaptured : SampleCadence(for: holds.map(\.hold.holdMs), segmentMs: settings.segmentMs)
     let samples = holds.flatMap { placed in
       (placed.sampleStarts ?? cadence.sampleStarts(of: placed.hold.holdMs)).enumerated().map { index, start in
         (start: placed.start + start, repeats: placed.repeats || index > 0)

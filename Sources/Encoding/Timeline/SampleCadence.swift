@@ -5,19 +5,13 @@ import ISOMedia
 /// Chromium estimates a picture's duration from the pictures before it: a file of one sample ends at once, a short last
 /// sample behind long ones is never shown, and after an irregular sample a picture may come half a second early. Samples
 /// of about equal length avoid that, and so do samples of at most a quarter of a second. A hold is divided evenly,
-/// because a sample that begins just before a capture makes Chromium show the wrong picture. Chromium looks at 32 pictures. So
-/// of a hold that is long, over a gap in a film, only the end is divided.
+/// because a sample that begins just before a capture makes Chromium show the wrong picture.
 ///
 /// The numbers were found by playing single segments in Chromium 156 (`Benchmarks/BROWSERS.md`): with them each segment
 /// plays in real time, and every picture is seen. `make browsers` repeats the experiment.
 package struct SampleCadence: Equatable {
   /// Maximum duration of a sample, in milliseconds.
   package let sampleMs: Int64
-  /// Whether only the end of a long hold is divided. Where films are held over gaps, their samples are like that, too.
-  package var dividesOnlyEnds = false
-
-  /// The pictures in whose durations Chromium looks for that of the next one, and of a film's last one.
-  package static let recentPictures: Int64 = 32
 
   /// Codes every picture once.
   package static let asCaptured = SampleCadence(sampleMs: .max)
@@ -70,30 +64,23 @@ package struct SampleCadence: Equatable {
     return longest <= longestQuickMs && quickLastDivisor * last >= longest
   }
 
-  /// - Parameter all: whether a long hold is divided as a whole.
-  private func sampleCount(of holdMs: Int64, all: Bool) -> Int64 {
-    let count = 1 + (holdMs - 1) / sampleMs
-    return all || !dividesOnlyEnds ? count : min(count, Self.recentPictures + 1)
-  }
+  private func sampleCount(of holdMs: Int64) -> Int64 { 1 + (holdMs - 1) / sampleMs }
 
   /// Returns the number of samples of a segment.
-  func sampleCount(of holds: [Int64]) -> Int64 { holds.reduce(0) { $0 + sampleCount(of: $1, all: false) } }
+  func sampleCount(of holds: [Int64]) -> Int64 { holds.reduce(0) { $0 + sampleCount(of: $1) } }
 
   /// Whether it gives a segment several samples of about equal length.
   private func suits(_ holds: [Int64]) -> Bool { sampleCount(of: holds) > 1 && isEven(holds, Self.sampleEvenness) }
 
   /// Returns the starts of a hold's samples, evenly spread, in ticks from its own start.
   func sampleStarts(of holdMs: Int64) -> [Int64] {
-    let (length, count) = (MediaTime.ticks(ms: holdMs), sampleCount(of: holdMs, all: false))
-    guard count == sampleCount(of: holdMs, all: true) else {
-      return [0] + (1..<count).map { length - (count - $0) * MediaTime.ticks(ms: sampleMs) }
-    }
+    let (length, count) = (MediaTime.ticks(ms: holdMs), sampleCount(of: holdMs))
     return (0..<count).map { length * $0 / count }
   }
 
   /// Whether the shortest sample of these holds is at least this share of the longest.
   private func isEven(_ holds: [Int64], _ share: Double) -> Bool {
-    let lengths = holds.map { Double($0) / Double(sampleCount(of: $0, all: true)) }
+    let lengths = holds.map { Double($0) / Double(sampleCount(of: $0)) }
     return (lengths.min() ?? 0) >= share * (lengths.max() ?? 0)
   }
 }

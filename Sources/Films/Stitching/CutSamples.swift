@@ -4,11 +4,6 @@ import Encoding
 import ISOMedia
 import Sessions
 
-extension Sample {
-  /// Whether it is a text of the timing track, and not one of a gap.
-  fileprivate var isText: Bool { data.count > 2 }
-}
-
 extension SegmentSamples {
   /// Removes what is shown before an instant. The picture on screen then becomes the first one, for the rest of its time.
   ///
@@ -75,29 +70,6 @@ extension SegmentSamples {
     set(video: [picture.lasting(length)], timing: texts)
   }
 
-  /// Removes the pictures that only repeat the one before. The video of another encoder stays as it is.
-  mutating func removeRepeats() {
-    guard let writer = try? SkipSliceWriter(after: parameterSets) else { return }
-    var starts: Set<Int64> = []
-    var now: Int64 = 0
-    for text in timing {
-      if text.isText { starts.insert(now) }
-      now += text.duration
-    }
-    var samples: [Sample] = []
-    now = 0
-    for sample in video {
-      if let last = samples.last, !starts.contains(now) {
-        samples[samples.count - 1] = last.lasting(last.duration + sample.duration)
-      } else {
-        samples.append(sample)
-      }
-      now += sample.duration
-    }
-    guard samples.count < video.count, let numbered = try? numbered(samples, writer) else { return }
-    set(video: numbered, timing: timing)
-  }
-
   /// Shows the first picture for longer, before the others.
   mutating func lead(byMs earlyMs: Int64) {
     guard earlyMs > 0, let picture = video.first, let text = timing.first else { return }
@@ -105,50 +77,5 @@ extension SegmentSamples {
     set(
       video: [picture.lasting(picture.duration + early)] + video.dropFirst(),
       timing: [text.lasting(text.duration + early)] + timing.dropFirst())
-  }
-
-  static let recentPictures = SampleCadence.recentPictures
-
-  /// Repeats pictures so that players stay in time, as the encoder does: see ``SampleCadence``. The video of another encoder
-  /// stays as it is.
-  ///
-  /// - Parameter cadence: nil for the one that the samples need.
-  mutating func addRepeats(_ cadence: SampleCadence? = nil) {
-    let durations = video.map(\.duration)
-    let cadence = cadence ?? SampleCadence(for: durations.map { max(1, $0 / MediaTime.ticks(ms: 1)) })
-    guard cadence != .asCaptured else { return }
-    divide(video.indices, by: MediaTime.ticks(ms: cadence.sampleMs))
-  }
-
-  /// Repeats the last picture if it is held until the next segment: Chromium would show the next pictures too early by about
-  /// the mean duration of the last ones, or end before them.
-  mutating func addRepeatsBeforeSeam() {
-    guard let last = video.last, last.duration > MediaTime.ticks(ms: SampleCadence.longestRegularMs) else { return }
-    divide(video.indices.suffix(1), by: MediaTime.ticks(ms: SampleCadence.dense.sampleMs))
-  }
-
-  /// Divides samples into a picture and its repeats.
-  private mutating func divide(_ indices: Range<Int>, by longest: Int64) {
-    guard let writer = try? SkipSliceWriter(after: parameterSets) else { return }
-    // All repeats are equal but for their numbers.
-    let repeated = writer.picture(1)
-    var samples = Array(video[..<indices.lowerBound])
-    for sample in video[indices] {
-      let parts = Self.parts(of: sample.duration, longest: longest)
-      samples.append(sample.lasting(parts[0]))
-      samples += parts.dropFirst().map { Sample(duration: $0, data: repeated) }
-    }
-    samples += video[indices.upperBound...]
-    guard let numbered = try? numbered(samples, writer) else { return }
-    set(video: numbered, timing: timing)
-  }
-
-  /// Divides a duration evenly. Of a long one only the end is divided, into as many parts as Chromium looks at.
-  static func parts(of duration: Int64, longest: Int64) -> [Int64] {
-    let count = 1 + (duration - 1) / longest
-    guard count <= recentPictures + 1 else {
-      return [duration - recentPictures * longest] + Array(repeating: longest, count: Int(recentPictures))
-    }
-    return (0..<count).map { duration * ($0 + 1) / count - duration * $0 / count }
   }
 }

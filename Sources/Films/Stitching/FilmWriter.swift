@@ -21,6 +21,8 @@ struct FilmWriter {
   /// Whether a frame was captured in what the film shows. WebKitGTK waits for ever for the first text of a track without any.
   private var hasTexts = false
   private var end: Int
+  /// The film's duration so far, in ticks.
+  private var now: Int64 = 0
   private var clock: FilmClock
   private let chapters: [Chapter]
   private static let movieOffset = MP4Movie.fileType.count
@@ -35,7 +37,7 @@ struct FilmWriter {
     clock = FilmClock(plan.speed)
     let samples = plan.parts.reduce(0) { sum, part in
       let own = part.segment.samples + part.segment.frames.count + 1
-      return sum + own + plan.mostRepeats(in: part, ofSamples: own)
+      return sum + own + plan.mostRepeats(in: part, ofPictures: own)
     }
     let keys = plan.parts.reduce(0) { $0 + ($1.segment.isImported ? $1.segment.samples : 0) }
     chapters = plan.namedMap(of: "").movieChapters
@@ -67,6 +69,7 @@ struct FilmWriter {
     video.append(samples.video, at: UInt64(end + texts.count), as: description)
     try file.write(texts + pictures, at: end)
     end += texts.count + pictures.count
+    now += samples.video.reduce(0) { $0 + $1.duration }
   }
 
   /// Reads the samples of a part, as the film has them.
@@ -79,7 +82,7 @@ struct FilmWriter {
     samples.retime(&clock)
     try samples.divideUnreadable()
     try samples.open()
-    samples.addRepeats()
+    samples.addRepeats(from: now)
     return samples.samples
   }
 

@@ -34,12 +34,12 @@ struct PartSamples<Videos: SegmentVideos> {
     if let zeroMs = plan.zeroMs { try samples.countTimes(fromMs: zeroMs, file: segment.file) }
   }
 
-  /// Removes the pictures that the film does not show.
+  /// Removes the pictures that the film does not show, and the repeats of the segment: the film has its own.
   mutating func cut() {
     start = samples.removeBeginning(ofMs: part.skippedMs)
     if part.isOnlyFirst {
       samples.keepFirst(forMs: endMs - part.skippedMs, gapMs: part.gapMs)
-    } else if plan.speed.isFast, !segment.isImported {
+    } else if !segment.isImported {
       samples.removeRepeats()
     }
   }
@@ -73,13 +73,8 @@ struct PartSamples<Videos: SegmentVideos> {
     }
   }
 
-  /// Repeats pictures as often as players need it.
-  mutating func addRepeats() {
-    switch plan.cadence(of: part) {
-    case .ofSegment: break
-    case .beforeSeam: samples.addRepeatsBeforeSeam()
-    case .own: samples.addRepeats()
-    case .dense: samples.addRepeats(.dense)
-    }
-  }
+  /// Repeats pictures as players need it.
+  ///
+  /// - Parameter start: of the part, in ticks from the film's start.
+  mutating func addRepeats(from start: Int64) { samples.addRepeats(onGridFrom: start) }
 }

@@ -46,7 +46,6 @@ package struct Stills {
       part.startMs = now
       part.idle = times
       part.lengthMs -= times.reduce(0) { $0 + $1.savedMs }
-      if !times.isEmpty { part.isCut = true }
       let starts = part.segment.startsOfFrames
       captures += zip(part.frames.indices, part.frames).count { $1.isCaptured && part.isIdle(atMs: starts[$0]) }
       now += part.lengthMs

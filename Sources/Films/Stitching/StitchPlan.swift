@@ -24,20 +24,12 @@ package struct StitchPlan: Equatable {
     var lengthMs: Int64
     /// The unrecorded part of the session's time, at its end.
     var gapMs: Int64
-    /// Whether the film shows less of the segment than a film of the whole session.
-    var isCut: Bool
     /// Idle time that the film shortens, in order; see ``Stills``.
     var idle: [IdleTime] = []
     /// How long its first picture is shown before the segment starts, in place of segments that a fast film leaves out.
     var earlyMs: Int64 = 0
     /// Whether a fast film shows its first picture only.
     var isOnlyFirst = false
-
-    /// Whether its last picture may last longer than a segment of default length allows.
-    fileprivate var mayBeHeld: Bool {
-      let segmentMs = segment.endMs - segment.startMs
-      return lengthMs > segmentMs - skippedMs || segmentMs > Timeline.defaultSegmentMs
-    }
 
     /// The part of the session, in unix milliseconds.
     var shown: Range<Int64> { segment.startMs + skippedMs..<segment.startMs + skippedMs + sessionMs }
@@ -125,8 +117,7 @@ package struct StitchPlan: Equatable {
         parts.append(
           Part(
             segment: segment, startMs: now, skippedMs: shown.lowerBound - segment.startMs,
-            lengthMs: Int64(shown.count), gapMs: max(0, shown.upperBound - max(gapStartMs, shown.lowerBound)),
-            isCut: shown != all))
+            lengthMs: Int64(shown.count), gapMs: max(0, shown.upperBound - max(gapStartMs, shown.lowerBound))))
         now += Int64(shown.count)
       }
       if gapMs > 0, !speed.isFast || speed.film(gapMs) >= Self.shortestChapterMs {
@@ -174,45 +165,11 @@ package struct StitchPlan: Equatable {
     return notes.map { Problem(file: file, what: $0) }
   }
 
-  /// Returns the cadence that a part needs beside the repeats of its segment.
-  func cadence(of part: Part) -> Cadence {
-    let own = part.isCut || speed.isSlow || speed.isFast
-    // Behind a shorter or longer hold, Chromium shows the last pictures for too short a time, or not at all.
-    let isNearCut = isRecent(part) && parts.reversed().prefix { isRecent($0) }.contains { $0.isCut }
-    return isNearCut ? .dense : own ? .own : part.mayBeHeld ? .beforeSeam : .ofSegment
-  }
-
-  /// An upper bound of the repeats that a part needs beside those of its segment.
-  func mostRepeats(in part: Part, ofSamples count: Int) -> Int {
-    let divided =
-      switch cadence(of: part) {
-      case .ofSegment: 0
-      case .beforeSeam: 1
-      case .own, .dense: count
-      }
-    let most = Int64(divided) * SegmentSamples.recentPictures
+  /// An upper bound of the samples that a part needs beside its pictures.
+  func mostRepeats(in part: Part, ofPictures count: Int) -> Int {
     let lengthMs = speed.film(part.lengthMs)
     // A picture and a text may be held for longer than a sample.
     let long = 2 * (lengthMs / MediaTime.maximumSampleMs)
-    return Int(min(lengthMs / SampleCadence.dense.sampleMs + 1, most) + long)
-  }
-
-  /// Whether Chromium looks into a part for the duration of the film's last picture.
-  private func isRecent(_ part: Part) -> Bool {
-    guard let last = parts.last else { return false }
-    return speed.film(last.startMs + last.lengthMs - part.startMs - part.lengthMs)
-      < SegmentSamples.recentPictures * SampleCadence.dense.sampleMs
-  }
-
-  /// The repeats in a part of a film.
-  enum Cadence {
-    /// Those of the segment.
-    case ofSegment
-    /// Further ones of the last picture, if it is held for long.
-    case beforeSeam
-    /// Further ones for the part's own durations.
-    case own
-    /// As many as a player may ever need.
-    case dense
+    return SegmentSamples.mostRepeats(ofPictures: count, lengthMs: lengthMs) + Int(long)
   }
 }

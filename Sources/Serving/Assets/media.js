@@ -44,8 +44,8 @@ export class FragmentMedia {
   #requests = new Map();
   /** By index: whether the browser has buffered the segment's middle. */
   #appended = new Map();
-  /** By index: whether the browser uses {@link nominalMs} as each picture's duration, and ignores the container. */
-  #nominal = new Map();
+  /** By index: whether all samples of the fragment are equally long. */
+  #lengths = new Map();
   #watching;
   #retries = 0;
   /** By index: the number of times that the browser failed at a segment. */
@@ -53,12 +53,14 @@ export class FragmentMedia {
   #appendedAt = -Infinity;
   #queue = Promise.resolve();
   #positionMs = 0;
+  /** Whether the video plays on from the last requested time. */
+  #playsOn = false;
   /** The video time, in seconds, at which the video has to pause, and the function that seeks there. */
   #restSeconds;
   #seek = () => {};
   /** The index of the segment that has to be appended before the next seek. */
   #awaited;
-  /** The index of the segment at whose last picture the video pauses, in a browser that uses nominal durations. */
+  /** The index of the segment at whose end the video pauses, in a browser that uses nominal durations. */
   #resting;
   /** The appended fragments, by index: {bytes, offsetMs}, the session time of their time 0. */
   #fragments = new Map();
@@ -111,9 +113,11 @@ export class FragmentMedia {
    */
   show(ms, isPlaying) {
     this.#positionMs = ms;
+    this.#playsOn = Boolean(isPlaying);
     const segment = this.#session.segmentAt(ms);
     const restMs = isPlaying ? ms : this.#restMs(ms);
-    const endsAlone = restMs !== ms && this.#session.stepAt(ms).endMs >= segment.endMs;
+    // A seek into the next segment would show its key frame.
+    const endsAlone = restMs !== ms && Math.max(restMs, this.#session.stepAt(ms).endMs) >= segment.endMs;
     this.#resting = endsAlone ? segment.index : undefined;
     this.#restSeconds = restMs / 1000;
     this.isSent = false;
@@ -165,15 +169,16 @@ export class FragmentMedia {
 
   /**
    * Returns where the video has to pause to show the capture at a time. If durations vary, WebKitGTK uses the duration
-   * in the parameter sets for each picture, and shows the first one that does not end before the time. If the browser's
-   * behaviour is not known yet, the end of the capture is right in both cases.
+   * in the parameter sets for each picture, and shows the first one that does not end before the time. If the fragment
+   * is not known yet, the end of the capture is mostly right in both cases.
    */
   #restMs(ms) {
     const segment = this.#session.segmentAt(ms);
     if (!segment) return ms;
     const {atMs, endMs} = this.#session.stepAt(ms);
-    if (this.#nominal.get(segment.index)) return atMs + nominalMs - 1;
-    return isWebKit ? Math.max(ms, Math.min(atMs + nominalMs - 1, endMs - 4)) : ms;
+    if (!isWebKit) return ms;
+    if (this.#lengths.get(segment.index) === false) return atMs + nominalMs - 1;
+    return Math.max(ms, Math.min(atMs + nominalMs - 1, endMs - 4));
   }
 
   get #isStarting() {
@@ -202,6 +207,7 @@ export class FragmentMedia {
     for (const {index} of this.#session.renewed) {
       this.#fragments.delete(index);
       this.#appended.delete(index);
+      this.#lengths.delete(index);
     }
     for (const [index, {isRefused}] of this.#failures) if (isRefused) this.#failures.delete(index);
     this.keep(this.#positionMs, this.#rate);
@@ -332,6 +338,11 @@ export class FragmentMedia {
 
   async #append(segment, fragment) {
     this.#fragments.set(segment.index, fragment);
+    // The place to pause depends on the lengths of its samples.
+    if (!this.#lengths.has(segment.index)) {
+      this.#lengths.set(segment.index, areEven(fragment.bytes));
+      if (!this.#playsOn && this.#session.segmentAt(this.#positionMs) === segment) this.show(this.#positionMs);
+    }
     if (this.#isWithheld(segment.index)) return;
     if (this.#isBeyondChange) await this.#reopen();
     const source = this.#source;
@@ -355,26 +366,12 @@ export class FragmentMedia {
       const isFirst = this.#appended.size === 0;
       this.#appended.set(segment.index, this.#isBuffered(segment));
       this.#appendedAt = performance.now();
-      this.#noteLengths(segment);
       const isAwaited = this.#awaited === segment.index;
       if (isAwaited) this.#awaited = undefined;
       if ((isFirst || isAwaited) && !this.#isStarting) this.#seek();
     } catch (error) {
       // The browser closed the source when it rejected the fragment.
       if (source === this.#source) await this.#blame(segment);
-    }
-  }
-
-  /**
-   * Detects whether the last picture is longer than the segment. This is not visible if the next segment is appended.
-   */
-  #noteLengths({index, endMs}) {
-    if (this.#appended.has(index + 1)) return;
-    const {buffered} = this.#buffer;
-    for (let range = 0; range < buffered.length; range++) {
-      const [startMs, untilMs] = [buffered.start(range) * 1000, buffered.end(range) * 1000];
-      if (startMs >= endMs || untilMs < endMs - nominalMs || untilMs > endMs + nominalMs) continue;
-      this.#nominal.set(index, Math.abs(untilMs - endMs) > 1);
     }
   }
 
@@ -440,6 +437,24 @@ export class FragmentMedia {
     await this.open();
     if (!wasPaused) this.#video.play().catch(() => {});
   }
+}
+
+/** Whether all samples of a fragment are equally long, but for rounding. */
+function areEven(bytes) {
+  const view = new DataView(bytes);
+  for (let at = 0; at + 20 <= view.byteLength; ) {
+    const [size, name] = [view.getUint32(at), String.fromCharCode(...new Uint8Array(bytes, at + 4, 4))];
+    if (name === 'trun') {
+      // Behind the flags: the number of samples, two fields, and a duration and a size for each sample.
+      const most = Math.floor((view.byteLength - at - 24) / 8);
+      const count = Math.max(0, Math.min(view.getUint32(at + 12), most));
+      const lengths = Array.from({length: count}, (_, index) => view.getUint32(at + 24 + 8 * index));
+      return lengths.every(length => Math.abs(length - lengths[0]) <= 1);
+    }
+    // A container's content follows its header.
+    at += ['moof', 'traf'].includes(name) ? 8 : Math.max(8, size);
+  }
+  return true;
 }
 
 const type = codec => `video/mp4; codecs="${codec}"`;

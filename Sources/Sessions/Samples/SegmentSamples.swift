@@ -14,6 +14,8 @@ package struct SegmentSamples {
   package private(set) var timing: [Sample] = []
   /// Whether the key frame carries the parameter sets.
   private(set) var isInBand = false
+  /// Whether the bytes of the samples are zeros.
+  private(set) var isOutline = false
 }
 
 extension SegmentSamples {
@@ -208,7 +210,7 @@ extension SegmentSamples {
       self.init(
         parameterSets: sets, colour: colours.isEmpty ? nil : try colours[0].colour,
         video: try table.samples(segment.samples, in: segment.bytes),
-        timing: try tracks[1].table.samples(segment.frames.count, in: segment.bytes))
+        timing: try tracks[1].table.samples(segment.frames.count, in: segment.bytes), isOutline: true)
     } catch let mismatch as SegmentMismatch {
       throw BadSession(segment.file, "its tables are not those of a segment: \(mismatch)")
     }

@@ -72,11 +72,12 @@ import Testing
     let head = try Tool.output(
       "ffprobe", ["-v", "error", "-show_entries", "stream=duration_ts,nb_frames", "-of", "csv=p=0", film])
     let (samples, ticks) = (many * 5, many * 450_000)
-    #expect(String(decoding: head, as: UTF8.self) == "\(ticks),\(samples)\n\(ticks),\(samples)\n")
+    // A film has a sample each eighth of a second.
+    #expect(String(decoding: head, as: UTF8.self) == "\(ticks),\(8 * samples)\n\(ticks),\(samples)\n")
     let pts = try Tool.output(
       "ffprobe", ["-v", "error", "-select_streams", "v", "-show_entries", "packet=pts", "-of", "csv=p=0", film])
     let found = String(decoding: pts, as: UTF8.self).split(separator: "\n").map { Int($0.filter(\.isNumber)) }
-    #expect(found == (0..<samples).map { $0 * 90_000 })
+    #expect(found == (0..<8 * samples).map { $0 * 11_250 })
   }
 
   /// For each output format, `stitch` opens each segment's file once and reads each byte once.

@@ -97,6 +97,7 @@ package struct HLSSegment {
       try samples.stretch(toMs: lengthMs, gapMs: 0, file: segment.file)
     }
     try samples.requireReadableDurations(segment.file)
+    if !segment.isImported { samples.addRepeatsOfFragment() }
     samples.parameterSets = samples.parameterSets.atOneFrameASecond
     if carriesParameterSets { samples.carryParameterSets() }
     let fragment = MP4Fragment(startMs: startMs, video: samples.video, timing: samples.timing)
@@ -125,7 +126,8 @@ extension HLSPlaylist.Entry {
   package init(_ part: HLSSegment, initialization: String) {
     let segment = part.segment
     let startMs = part.holdStartMs ?? segment.startMs
-    let content = "\(segment.sha256) \(part.startMs) \(part.lengthMs)\(part.setsMark)"
+    // The 3 stands for samples of at most a second.
+    let content = "\(segment.sha256) \(part.startMs) \(part.lengthMs)\(part.setsMark) 3"
     let file = SegmentName.fragment(startMs, digest: Self.digest(content))
     self.init(
       file: part.isHold ? HLSPlaylist.holdPrefix + file.dropFirst(8) : file, initialization: initialization,
