@@ -39,7 +39,7 @@ struct PartSamples<Videos: SegmentVideos> {
     start = samples.removeBeginning(ofMs: part.skippedMs)
     if part.isOnlyFirst {
       samples.keepFirst(forMs: endMs - part.skippedMs, gapMs: part.gapMs)
-    } else if !segment.isImported {
+    } else {
       samples.removeRepeats()
     }
   }
