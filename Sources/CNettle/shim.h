@@ -1,7 +1,8 @@
-// SHA-256 (with the processor's own instructions if it has them), and HMAC-SHA-256.
+// SHA-256 (with the processor's own instructions if it has them), HMAC-SHA-256, and MD5.
 #pragma once
 
 #include <nettle/hmac.h>
+#include <nettle/md5.h>
 #include <nettle/sha2.h>
 #include <nettle/version.h>
 
@@ -23,5 +24,13 @@ static inline void cnettle_hmac_sha256(
   nettle_hmac_sha256_digest(&context, digest);
 #else
   nettle_hmac_sha256_digest(&context, SHA256_DIGEST_SIZE, digest);
+#endif
+}
+
+static inline void cnettle_md5_digest(struct md5_ctx *context, unsigned char digest[MD5_DIGEST_SIZE]) {
+#if NETTLE_VERSION_MAJOR >= 4
+  nettle_md5_digest(context, digest);
+#else
+  nettle_md5_digest(context, MD5_DIGEST_SIZE, digest);
 #endif
 }

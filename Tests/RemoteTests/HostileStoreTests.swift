@@ -47,6 +47,28 @@ import WorkQueues
     #expect(try names(in: scratch.path).isEmpty)
   }
 
+  @Test func bytesThatWereNotWrittenAreAskedForAgain() throws {
+    #expect(try client.get("flipped-2", limit: 10)?.bytes == Array("well".utf8))
+    #expect(client.requests == ["GET": 3])
+    let error = try #require(failure("flipped"))
+    #expect(client.requests == ["GET": 8])
+    #expect(error.subject == "s3://replay/flipped" && error.cause.contains("not those that were written"))
+    #expect(error.advice == "write the object again, or remove it")
+    #expect(try names(in: scratch.path).isEmpty)
+  }
+
+  /// Tags of other stores may look like an MD5, and so do those of objects that are encrypted with a key of a key service.
+  @Test func tagIsASumWhereTheStoreHasShownIt() throws {
+    func read(_ key: String) -> Bool { (try? client.get(key, limit: 10)) != nil }
+    #expect(read("rotten"))
+    _ = try client.put("summed", .bytes([1]), .json, when: .always)
+    #expect(!read("rotten") && !read("rotten-2") && read("rotten-1"))
+    _ = try client.put("numbered", .bytes([1]), .json, when: .always)
+    #expect(read("rotten"))
+    _ = try client.put("summed", .bytes([1]), .json, when: .always)
+    #expect(read("rotten"))
+  }
+
   @Test func stalledDownloadThrowsAfterTheTimeout() throws {
     let environment = server.environment
     var settings = try S3Settings { environment[$0] }

@@ -85,6 +85,26 @@ import Testing
     #expect(receipt.object?["outcome"]?.string == "published" && receipt.object?["format"]?.string == "batch-receipt/1")
   }
 
+  /// As if a proxy had answered with a page of its own and status 200.
+  @Test func whatWasReadForABatchIsNotQuarantinedInItsPlace() throws {
+    try upload("s1@1.tar")
+    let batch = objects["incoming/s1@1.tar"]
+    objects["incoming/s1@1.tar"] = Array("<html>try again later</html>".utf8)
+    _ = names.add(["s1@1.tar"])
+    let (queue, encoder) = try queue(maximumBytes: 1 << 30)
+    let claim = try #require(try queue.claim(QueueEntry(name: nil)))
+    guard case .batch(let page) = try queue.fetch(claim) else { return #expect(Bool(false), "not fetched") }
+    objects["incoming/s1@1.tar"] = batch
+    let bad = try #require(throws: BadBatch.self) { try encoder.publish(page.path) }
+    let failure = #expect(throws: Failure.self) { try queue.quarantine(page.claim, bad) }
+    #expect(failure?.kind == .environment && failure?.subject.hasSuffix("incoming/s1@1.tar") == true)
+    #expect(keys("quarantine/").isEmpty && keys("receipts/").isEmpty && keys("incoming/") == ["s1@1.tar"])
+    page.discard()
+    let again = try queue.fail(page.claim)
+    try work(again, queue, encoder, keep: false)
+    #expect(keys("output/").contains { $0.hasSuffix("session.json") } && keys("incoming/").isEmpty)
+  }
+
   @Test func storeWithoutConditionalWritesIsRefused() throws {
     try objects.requireConditions(tryingAt: "conditions/x", name: "s3://test")
     #expect(objects.keys.isEmpty)

@@ -2,6 +2,7 @@
 ends."""
 
 import collections
+import hashlib
 import os
 import sys
 import threading
@@ -108,6 +109,23 @@ class Handler(BaseHTTPRequestHandler):
 
     def tagless(self, _):
         self.send(200, b"x", ETag=None)
+
+    def flipped(self, number):
+        """Sends other bytes than were written: the first times, or always without a number."""
+        body = b"well" if 0 < number < ASKED["flipped-%d" % number] else b"wild"
+        self.send(200, body, x_amz_meta_sha256=hashlib.sha256(b"well").hexdigest())
+
+    def rotten(self, number):
+        """Sends other bytes than its tag is the MD5 of."""
+        encryption = {1: "aws:kms", 2: "AES256"}.get(number)
+        self.send(200, b"wild", ETag='"%s"' % hashlib.md5(b"well").hexdigest(), x_amz_server_side_encryption=encryption)
+
+    def summed(self, _):
+        """Has the MD5 of what was written as its tag; for a body of one byte."""
+        self.send(200, ETag='"%s"' % hashlib.md5(b"\x01").hexdigest())
+
+    def numbered(self, _):
+        self.send(200, ETag='"%032x"' % ASKED["numbered"])
 
     def copyfails(self, _):
         self.error(200, "InternalError")

@@ -142,4 +142,6 @@ struct TransferFailure: Error {
   let cause: String
   /// Whether a retry may help.
   let isTransient: Bool
+  /// The next step for a person; nil for that of a server that is not reached.
+  var advice: String?
 }

@@ -20,6 +20,8 @@ final class CurlTransfer {
   private(set) var failure: (any Error)?
   /// The bytes of a successful response that were received.
   private(set) var received = 0
+  /// The sum of the bytes of a successful response; nil if nobody asks.
+  var sum: ContentSum?
 
   /// The bytes of the body and of a successful response.
   var moved: Int { sent + received }
@@ -33,7 +35,7 @@ final class CurlTransfer {
 
   private static let known: Set = [
     "etag", "content-length", "transfer-encoding", "x-amz-bucket-region", "last-modified", "date", "location",
-    "retry-after",
+    "retry-after", ContentSum.header, ContentSum.encryption, ContentSum.customerEncryption,
   ]
   private static let maximumErrorBytes = 64 << 10
 
@@ -134,6 +136,7 @@ final class CurlTransfer {
       failure = ObjectTooLarge(key: key, limit: limit)
       return false
     }
+    sum?.add(bytes, headers)
     do {
       try sink(bytes, received)
       received += bytes.count

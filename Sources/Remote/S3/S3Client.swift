@@ -11,6 +11,8 @@ package final class S3Client: ObjectClient {
   private let pool: CurlPool
   private let counts = Mutex<[String: Int]>([:])
   private let isOverdue: @Sendable () -> Bool
+  /// Whether the store tags objects with their MD5, by the objects that this client has written; nil before any.
+  private let tagsAreMD5 = Mutex<Bool?>(nil)
 
   /// The maximum lifetime of a presigned URL in seconds.
   package static let maximumExpiryS = AWSSigner.maximumExpiryS
@@ -59,14 +61,28 @@ package final class S3Client: ObjectClient {
   package func put(
     _ key: String, _ body: ObjectBody, _ kind: ObjectKind, when condition: PutCondition
   ) throws -> ObjectTag? {
-    var request = S3Request(kind: "PUT", method: .put, key: key, headers: kind.headers, body: try RequestBody(body))
+    let content = try RequestBody(body)
+    let digest = try content.digest()
+    var request = S3Request(
+      kind: "PUT", method: .put, key: key, headers: kind.headers + [(ContentSum.header, digest)], body: content,
+      bodyDigest: digest)
     switch condition {
     case .always: break
     case .absent: request.headers.append(("If-None-Match", "*"))
     case .matching(let tag): request.headers.append(("If-Match", tag.description))
     }
     // With a condition, 404 also means that it does not hold.
-    return try ask(request, nothing: condition == .always ? [] : [404, 412]).map { try tag(of: $0, "PUT", key) }
+    guard let answer = try ask(request, nothing: condition == .always ? [] : [404, 412]) else { return nil }
+    let tag = try tag(of: answer, "PUT", key)
+    if case .bytes(let bytes) = body { learn(tag, of: bytes) }
+    return tag
+  }
+
+  /// Notes whether a tag is the MD5 of what was written. A store that was once seen to have other tags stays one.
+  private func learn(_ tag: ObjectTag, of bytes: [UInt8]) {
+    guard bytes.count <= 4_096 else { return }
+    let isMD5 = ContentSum.md5(ofTag: tag.description) == MD5.hex(of: bytes)
+    tagsAreMD5.withLock { if $0 != false { $0 = isMD5 } }
   }
 
   /// Checks the tag before the copy: few stores besides Amazon's know x-amz-copy-source-if-match.
@@ -162,7 +178,7 @@ extension S3Client {
     sink: @escaping CurlTransfer.Sink = { _, _ in }
   ) throws -> CurlTransfer? {
     let chain = settings.aws.credentials
-    let payloadDigest = try chain.isUnsigned ? "" : request.body.digest()
+    let payloadDigest = try request.bodyDigest ?? (chain.isUnsigned ? "" : request.body.digest())
     let subject = location.name(
       of: request.key ?? request.query["prefix"].map { String($0.dropFirst(location.prefix.count)) } ?? "")
     let cancellation = Cancellation(isOverdue)
@@ -183,6 +199,7 @@ extension S3Client {
         if request.kind == "COPY" { copied += bytes }
         try sink(bytes, offset)
       }
+      if request.kind == "GET" { transfer.sum = ContentSum(tagsAreMD5: tagsAreMD5.withLock { $0 } ?? false) }
       let failure: S3ErrorResponse
       let begunMs = MonotonicClock.milliseconds()
       do {
@@ -193,6 +210,9 @@ extension S3Client {
         if isGood && S3XML.first("Code", in: text) == nil {
           guard request.method == .put || transfer.hasEnd || transfer.status == 204 else {
             throw TransferFailure(cause: "neither Content-Length nor an end", isTransient: false)
+          }
+          if let fault = transfer.sum?.fault(transfer.headers) {
+            throw TransferFailure(cause: fault, isTransient: true, advice: "write the object again, or remove it")
           }
           return transfer
         }
@@ -259,4 +279,6 @@ private struct S3Request {
   var query: [String: String] = [:]
   var headers: [(name: String, value: String)] = []
   var body = RequestBody.bytes([])
+  /// The SHA-256 of the body, if it is known.
+  var bodyDigest: String?
 }

@@ -12,6 +12,8 @@ struct S3ErrorResponse {
   let isTransient: Bool
   /// The bucket's region, if the store names it.
   private let region: String?
+  /// The remedy, where the failure itself knows it.
+  private var remedyOfFailure: String?
 
   private static let maximumCauseBytes = 300
 
@@ -38,6 +40,7 @@ struct S3ErrorResponse {
     (status, code, region) = (0, nil, nil)
     cause = failure.cause
     isTransient = failure.isTransient
+    remedyOfFailure = failure.advice
   }
 
   /// Whether new credentials may help. The answer to a HEAD has no code, and Amazon's status for it is 400.
@@ -60,7 +63,7 @@ struct S3ErrorResponse {
 
   private func advice(_ isSigned: Bool, _ remedy: String) -> String {
     switch (status, code) {
-    case (0, _): "check the endpoint and the network"
+    case (0, _): remedyOfFailure ?? "check the endpoint and the network"
     case (_, "RequestTimeTooSkewed"): "set this machine's clock"
     case (_, "InvalidAccessKeyId"), (_, "SignatureDoesNotMatch"), (_, "ExpiredToken"), (_, "InvalidToken"):
       remedy

@@ -100,6 +100,19 @@ package struct ObjectBatchRepository: Sendable {
     if try objects.head(Self.incoming + batch)?.tag == tag { try objects.delete(Self.incoming + batch, tag) }
   }
 
+  /// Checks that the bytes that were read are still those of the batch: a proxy may have given a page of its own for them.
+  ///
+  /// - Throws: ``Failure``, also if a producer has written another batch under the name; then that one is tried.
+  func requireUnchanged(_ claim: Claim) throws {
+    guard isPlain(claim.name), let read = claim.tag, let there = try objects.head(Self.incoming + claim.name)?.tag,
+      read != there
+    else { return }
+    throw Failure(
+      .environment, "read", path(of: claim.name),
+      "the tag of what was read is \(read), that of the object is \(there)",
+      advice: "see that no proxy answers for the store; the batch is tried again")
+  }
+
   /// Copies a batch to quarantine, with the reason beside it, and removes it from `incoming/`.
   ///
   /// - Returns: its name in quarantine; nil if another worker has published it meanwhile.

@@ -141,6 +141,7 @@ package final class ObjectQueue: BatchQueue {
   package func quarantine(_ claim: Claim, _ reason: BadBatch) throws -> String {
     // Before anything is written: a worker that was frozen for a lease may not know yet that another one has it.
     guard try names.renew(claim) else { throw Cancelled() }
+    try batches.requireUnchanged(claim)
     guard let name = try batches.quarantine(claim, reason, worker: worker) else {
       try names.acknowledge(claim)
       throw Cancelled()
