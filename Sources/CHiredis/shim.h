@@ -2,18 +2,15 @@
 #pragma once
 
 #include <dlfcn.h>
-#include <errno.h>
 #include <fcntl.h>
 #include <hiredis/hiredis.h>
-#include <pthread.h>
-#include <signal.h>
 #include <stddef.h>
-#include <string.h>
-#include <time.h>
+#include <stdlib.h>
 
-#define CHR_FUNCTIONS(f)                                                                \
-  f(redisConnectWithTimeout) f(redisConnectUnixWithTimeout) f(redisSetTimeout)          \
-      f(redisEnableKeepAlive) f(redisFree) f(redisCommandArgv) f(freeReplyObject)
+#define CHR_FUNCTIONS(f)                                                          \
+  f(redisConnectWithTimeout) f(redisConnectUnixWithTimeout) f(redisEnableKeepAlive) \
+      f(redisFree) f(redisReaderCreate) f(redisReaderFeed) f(redisReaderGetReply)   \
+      f(redisReaderFree) f(freeReplyObject)
 
 typedef struct chr_library {
 #define CHR_DECLARE(name) __typeof__(name) *name;
@@ -46,28 +43,64 @@ static inline redisContext *chr_connect(
                                  : library->redisConnectWithTimeout(host, port, patience);
   if (!context || context->err) return context;
   fcntl(context->fd, F_SETFD, FD_CLOEXEC);
-  library->redisSetTimeout(context, patience);
   if (!socket) library->redisEnableKeepAlive(context);
   return context;
 }
 
-// Sends a command. Returns its reply, or NULL: the reason is in the context, and errno in `code`. hiredis writes
-// without MSG_NOSIGNAL, so a closed connection would end the process with SIGPIPE: this thread blocks the signal
-// meanwhile.
-static inline redisReply *chr_command(
-    const chr_library *library, redisContext *context, int count, const char **words, const size_t *sizes, int *code) {
-  sigset_t broken, before, waiting;
-  sigemptyset(&broken);
-  sigaddset(&broken, SIGPIPE);
-  sigpending(&waiting);
-  pthread_sigmask(SIG_BLOCK, &broken, &before);
-  errno = 0;
-  redisReply *reply = (redisReply *)library->redisCommandArgv(context, count, words, sizes);
-  *code = errno;
-  if (!reply && !sigismember(&waiting, SIGPIPE)) {
-    const struct timespec now = {0, 0};
-    while (sigtimedwait(&broken, NULL, &now) < 0 && errno == EINTR) {}
+#if HIREDIS_MAJOR < 1
+typedef int chr_count;
+#else
+typedef size_t chr_count;
+#endif
+
+// A reader of replies that allocates no array of more elements than it is allowed: hiredis 0.14 allocates what the
+// server names.
+typedef struct chr_reader {
+  redisReader *reader;
+  redisReplyObjectFunctions functions;
+  void *(*create_array)(const redisReadTask *, chr_count);
+  // Elements that the reply may still have, and whether it named more.
+  size_t elements;
+  int has_refused;
+} chr_reader;
+
+static inline void *chr_create_array(const redisReadTask *task, chr_count count) {
+  chr_reader *reader = (chr_reader *)task->privdata;
+  if ((size_t)count > reader->elements) {
+    reader->has_refused = 1;
+    return NULL;
   }
-  pthread_sigmask(SIG_SETMASK, &before, NULL);
-  return reply;
+  reader->elements -= (size_t)count;
+  return reader->create_array(task, count);
+}
+
+// Returns NULL when memory is exhausted.
+static inline chr_reader *chr_reader_create(const chr_library *library) {
+  chr_reader *reader = (chr_reader *)calloc(1, sizeof(chr_reader));
+  if (!reader) return NULL;
+  reader->reader = library->redisReaderCreate();
+  if (!reader->reader) {
+    free(reader);
+    return NULL;
+  }
+  reader->functions = *reader->reader->fn;
+  reader->create_array = reader->functions.createArray;
+  reader->functions.createArray = chr_create_array;
+  reader->reader->fn = &reader->functions;
+  reader->reader->privdata = reader;
+  return reader;
+}
+
+static inline void chr_reader_free(const chr_library *library, chr_reader *reader) {
+  library->redisReaderFree(reader->reader);
+  free(reader);
+}
+
+// Feeds bytes of a reply. Returns false if they are no reply, or memory is exhausted: the reader's `errstr` says why.
+// `reply` is NULL until it is whole.
+static inline int chr_feed(
+    const chr_library *library, chr_reader *reader, const char *bytes, size_t count, redisReply **reply) {
+  *reply = NULL;
+  return library->redisReaderFeed(reader->reader, bytes, count) == REDIS_OK
+      && library->redisReaderGetReply(reader->reader, (void **)reply) == REDIS_OK;
 }

@@ -186,6 +186,24 @@ struct RedisServerTests {
         == .list([.integer(1), .list([.bytes([97]), .nothing]), .refusal("NOT so")]))
   }
 
+  /// The bounds of a reply leave much room for honest ones.
+  @Test func largestHonestRepliesAreASmallPartOfTheBound() throws {
+    let server = try QueueServer()
+    let info = try RedisConnection(RedisURL(server.url)).ask(["INFO"], to: "ask").text ?? ""
+    #expect((1_000..<RedisReplyReader.maximumBytes / 50).contains(info.utf8.count))
+    let (one, two) = (try stream(server.url), "two")
+    #expect(try one.add((10..<26).map { "\($0)" + String(repeating: "x", count: 1_022) }) == 16)
+    for _ in 0..<16 {
+      let entry = try #require(try one.next())
+      // Redis delivers the entry, as in a lost reply.
+      try server.command("XCLAIM", "encoder-worker", "encoder-worker", two, "0", entry.id)
+    }
+    let other = try RedisStream(
+      RedisURL(server.url), consumer: two, store: "s3://test/", lease: 60, allowsNonDurable: false, warn: { _ in })
+    let taken = try other.takeOver()
+    #expect(taken.count == 16 && taken.reduce(0) { $0 + $1.name.utf8.count } < RedisReplyReader.maximumBytes / 50)
+  }
+
   @Test func keyOfAnotherTypeIsNotChanged() throws {
     let server = try QueueServer()
     try server.command("SET", "encoder-worker", "mine")

@@ -60,7 +60,10 @@ final class ConsumerGroupMember: Sendable {
   func renew() throws {
     let ids = heldIDs
     if ids.isEmpty { return }
-    for id in try run(.renew, ids).list ?? [] { if let id = id.text { drop(id) } }
+    guard let lost = try run(.renew, ids).lost(of: ids) else {
+      throw Failure.unexpectedReply(connection.url, StreamScript.renew.operation)
+    }
+    for id in lost { drop(id) }
   }
 
   /// Joins again after Redis has lost its data, and with it all claims. Of several threads that notice it, one warns.
@@ -82,12 +85,12 @@ final class ConsumerGroupMember: Sendable {
   private func joined() throws -> String {
     let operation = StreamScript.join.operation
     let reply = try call(.join, in: "") { _ in [store] }.checked(connection.url, operation)
-    if let other = reply.list?.first {
+    if case .bytes(let other)? = reply.list?.first {
       throw Failure(
-        .environment, "the queue \(connection.url) is of the store \(other.text ?? "no UTF-8"), not of \(store)",
+        .environment, "the queue \(connection.url) is of the store \(RedisReply.line(other)), not of \(store)",
         advice: "name another stream with ?stream=NAME, or, if the store has moved, delete the key \(keys[3])")
     }
-    guard let group = reply.text else { throw Failure.unexpectedReply(connection.url, operation) }
+    guard let group = reply.group else { throw Failure.unexpectedReply(connection.url, operation) }
     return group
   }
 
@@ -106,7 +109,7 @@ final class ConsumerGroupMember: Sendable {
     if let digest = loaded.withLock({ $0[script.operation] }) { return digest }
     let reply = try connection.ask(["SCRIPT", "LOAD", script.text], to: script.operation)
       .checked(connection.url, script.operation)
-    guard let digest = reply.text else { throw Failure.unexpectedReply(connection.url, script.operation) }
+    guard let digest = reply.digest else { throw Failure.unexpectedReply(connection.url, script.operation) }
     loaded.withLock { $0[script.operation] = digest }
     return digest
   }

@@ -12,6 +12,9 @@ struct RedisInfo {
 
   subscript(_ name: String) -> String? { values[name] }
 
+  /// A value for logs and errors.
+  func line(_ name: String) -> String? { values[name].map { RedisReply.line($0.utf8) } }
+
   /// The major version. Compatible servers such as Valkey report the version of Redis that they match.
   var generation: Int { self["redis_version"].flatMap { Int($0.prefix { $0 != "." }) } ?? 0 }
 
@@ -21,7 +24,9 @@ struct RedisInfo {
     if self["aof_enabled"] != "1" { weaknesses.append(.writesNothingDown) }
     if let status = self["aof_last_write_status"], status != "ok" { weaknesses.append(.cannotWrite) }
     let policy = self["maxmemory_policy"] ?? "noeviction"
-    if (self["maxmemory"] ?? "0") != "0", policy != "noeviction" { weaknesses.append(.throwsAway(policy: policy)) }
+    if (self["maxmemory"] ?? "0") != "0", policy != "noeviction" {
+      weaknesses.append(.throwsAway(policy: RedisReply.line(policy.utf8)))
+    }
     return weaknesses
   }
 }

@@ -9,6 +9,8 @@ enum RedisReply: Sendable, Equatable {
   case list([RedisReply])
   /// An error, as one line of limited length. Its first word is a code in capitals.
   case refusal(String)
+  /// A reply of a type that no command of this program has.
+  case unknown
 
   init(reading reply: UnsafePointer<redisReply>) {
     let value = reply.pointee
@@ -21,7 +23,8 @@ enum RedisReply: Sendable, Equatable {
           element.map { RedisReply(reading: $0) } ?? .nothing
         })
     case REDIS_REPLY_ERROR: self = .refusal(Self.line(Self.bytes(value)))
-    default: self = .nothing
+    case REDIS_REPLY_NIL: self = .nothing
+    default: self = .unknown
     }
   }
 
@@ -29,8 +32,10 @@ enum RedisReply: Sendable, Equatable {
     Array(UnsafeRawBufferPointer(start: value.str, count: Int(value.len)))
   }
 
-  /// The text of an error for logs: at most 500 bytes of it, without control characters.
-  static func line(_ text: [UInt8]) -> String { String(decoding: text.prefix(500), as: UTF8.self).oneLine }
+  /// A text of Redis for logs and errors: at most 500 bytes of it, without control characters.
+  static func line(_ text: some Sequence<UInt8>) -> String {
+    String(decoding: Array(text.prefix(500)), as: UTF8.self).oneLine
+  }
 
   /// A number of entries or attempts. Values outside 0…2⁴⁰ are clamped: Redis may lie, and sums must not overflow.
   var count: Int? {

@@ -18,8 +18,8 @@ package final class RedisStream: EventStream {
   static let maximumEvents = 10_000
   /// The maximum of entries that one call takes over; other workers may be free for the rest.
   private static let takenOverAtOnce = 16
-  /// The maximum of replies without a valid entry that one claim reads.
-  private static let uselessReplies = 1_000
+  /// The maximum of replies without a valid entry that one claim reads. Then the worker pauses: they may never end.
+  private static let uselessReplies = 200
   private static let addedAtOnce = 1_000
 
   private let membership: ConsumerGroupMember
@@ -48,7 +48,7 @@ package final class RedisStream: EventStream {
     let connection = try RedisConnection(url) { facts in
       guard facts.generation >= 7 else {
         throw Failure.redis(
-          url, "ask what it is", "Redis \(facts["redis_version"] ?? "of an unknown version") is too old",
+          url, "ask what it is", "Redis \(facts.line("redis_version") ?? "of an unknown version") is too old",
           advice: "take 7.0 or later")
       }
       let weaknesses = facts.weaknesses
@@ -73,22 +73,20 @@ package final class RedisStream: EventStream {
 
   /// The number of entries that other workers hold, dead or alive, and of entries in lost replies to this worker.
   package func heldElsewhereCount() throws -> Int {
-    let counts = try membership.run(.held).list?.compactMap(\.count) ?? []
-    guard counts.count == 2 else { throw unexpectedReply(to: .held) }
-    return max(0, counts[0] - min(counts[1], membership.heldIDs.count))
+    guard let counts = try membership.run(.held).heldCounts else { throw unexpectedReply(to: .held) }
+    return max(0, counts.all - min(counts.own, membership.heldIDs.count))
   }
 
   /// Takes the next waiting entry. Invalid entries go to the dead letters.
   package func next() throws -> Entry? {
     try taking.withLock { _ in
       for _ in 0..<Self.uselessReplies {
-        let reply = try membership.run(.next)
-        switch reply {
-        case .list:
-          if let entry = try admit(reply, from: .next, hasBegun: true) { return entry }
-        // The script has removed many duplicates; there may be more.
-        case .integer: continue
-        default: return nil
+        switch try membership.run(.next).next {
+        case .entry(let entry):
+          if let entry = try admit(entry, hasBegun: true) { return entry }
+        case .duplicates: continue
+        case NextEntry.none?: return nil
+        case nil: throw unexpectedReply(to: .next)
         }
       }
       return nil
@@ -103,8 +101,8 @@ package final class RedisStream: EventStream {
         let idleMs = steadyMs >= leaseMs ? leaseMs : 1 << 50
         return ["\(idleMs)", "\(Self.takenOverAtOnce)", "\(forgetAfterMs)"] + membership.heldIDs
       }
-      guard let entries = reply.list else { throw unexpectedReply(to: .takeOver) }
-      return try entries.prefix(Self.takenOverAtOnce).compactMap { try admit($0, from: .takeOver, hasBegun: false) }
+      guard let entries = reply.entries(atMost: Self.takenOverAtOnce) else { throw unexpectedReply(to: .takeOver) }
+      return try entries.compactMap { try admit($0, hasBegun: false) }
     }
   }
 
@@ -159,7 +157,9 @@ package final class RedisStream: EventStream {
   package var lostState: Bool { membership.lostState }
 
   package func renew(_ entry: Entry) throws -> Bool {
-    guard let lost = try membership.run(.renew, [entry.id]).list else { throw unexpectedReply(to: .renew) }
+    guard let lost = try membership.run(.renew, [entry.id]).lost(of: [entry.id]) else {
+      throw unexpectedReply(to: .renew)
+    }
     if !lost.isEmpty { membership.drop(entry.id) }
     return lost.isEmpty
   }
@@ -177,20 +177,17 @@ package final class RedisStream: EventStream {
     membership.connection.close()
   }
 
-  /// Records an entry of a reply as held. Moves an invalid entry to the dead letters, and returns nil.
-  private func admit(_ reply: RedisReply, from script: StreamScript, hasBegun: Bool) throws -> Entry? {
-    guard let values = reply.list, values.count >= 4, let id = values[0].id, case .bytes(let bytes) = values[1],
-      let attempt = values[2].count, let failures = values[3].count
-    else { throw unexpectedReply(to: script) }
-    let name = String(validating: bytes, as: UTF8.self)
-    let trace = values.count > 5 ? values[5].text.flatMap { TraceParent($0) } : nil
-    let entry = Entry(id: id, name: name ?? "", attempt: attempt, failures: failures, traceParent: trace)
-    if let fault = name.map(QueuedName.fault) ?? "is no UTF-8" {
-      try deadLetter(entry, reason: "the entry's field batch \(fault); a batch is added by: XADD STREAM * batch NAME")
+  /// Records an entry as held. Moves one that names no batch to the dead letters, and returns nil; also for one that this
+  /// worker holds already.
+  private func admit(_ entry: StreamEntry, hasBegun: Bool) throws -> Entry? {
+    if membership.holds(entry.claim.id) { return nil }
+    if let fault = entry.fault {
+      let reason = "the entry's field batch \(fault); a batch is added by: XADD STREAM * batch NAME"
+      try deadLetter(entry.claim, reason: reason)
       return nil
     }
-    membership.hold(id, hasBegun: hasBegun)
-    return entry
+    membership.hold(entry.claim.id, hasBegun: hasBegun)
+    return entry.claim
   }
 
   /// - Returns: whether this worker held the entry.
