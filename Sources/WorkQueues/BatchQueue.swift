@@ -94,6 +94,10 @@ package protocol BatchQueue: Sendable {
   ///
   /// - Returns: nil when another worker was faster.
   func claim(_ entry: QueueEntry) throws -> Claim?
+  /// Whether the queue is not to be asked for batches now: a claim has just brought nothing. It is not empty for that.
+  var isPausing: Bool { get }
+  /// The number of claims in a row that brought nothing although the queue counts waiting batches.
+  var emptyClaims: Int { get }
   /// Takes over the claims of dead workers. Each of them may have killed its worker, so it is worked on alone.
   func takeOver() throws -> (claims: [Claim], failures: [any Error])
   /// Counts an attempt of a batch that was taken over.
@@ -157,6 +161,11 @@ package protocol BatchQueue: Sendable {
   func show(_ counters: WorkerCounters) throws
   /// Leaves the queue. Nothing may be claimed afterwards.
   func leave()
+}
+
+extension BatchQueue {
+  package var isPausing: Bool { false }
+  package var emptyClaims: Int { 0 }
 }
 
 extension BadBatch {

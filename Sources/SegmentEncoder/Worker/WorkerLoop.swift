@@ -35,11 +35,15 @@ package final class WorkerLoop: Sendable {
   private let retention: RetentionPasses?
   private let isDiskSpaceLow = Atomic(false)
   private let isWaitingForReceiver = Atomic(false)
+  private let isQueueMiscounting = Atomic(false)
   /// Whether the drain has ended the sessions that its last pass of retention removes.
   private let hasEndedSessions = Atomic(false)
 
   /// Seconds between scans for claims abandoned by dead workers.
   private static let rescan = 5
+  /// Claims in a row without a batch after which a queue that counts waiting batches is reported: other workers may be
+  /// faster some times.
+  private static let reportedEmptyClaims = 5
 
   /// - Parameters:
   ///   - threads: the number of batches in parallel.
@@ -110,6 +114,7 @@ package final class WorkerLoop: Sendable {
         isQueueFailing = true
         recordFailure(ofQueue: error)
       }
+      reportMiscount()
       flushPending()
       worker.endSessions()
       worker.forgetIdlePictures()
@@ -146,7 +151,7 @@ package final class WorkerLoop: Sendable {
   /// - Returns: whether to go on; a drain ends when nothing is left.
   private func handOut() throws -> Bool {
     pool.offer(retries.due())
-    guard pool.isEmpty, try hasRoom(), hasRoomForEvents() else { return true }
+    guard pool.isEmpty, try hasRoom(), hasRoomForEvents(), !worker.queue.isPausing else { return true }
     let deferredNames = retries.deferredNames
     pool.offer(
       try worker.queue.waiting().filter { !deferredNames.contains($0.name ?? "") }.map(Worker.WorkItem.waiting))
@@ -163,6 +168,15 @@ package final class WorkerLoop: Sendable {
     guard drains, pool.isIdle, let failure = notifier?.surrender else { return false }
     retries.record(failure, isSystemWide: false)
     return true
+  }
+
+  /// Logs once that the queue counts batches that it does not give.
+  private func reportMiscount() {
+    let claims = worker.queue.emptyClaims
+    let isMiscounting = claims >= Self.reportedEmptyClaims
+    if !isQueueMiscounting.exchange(isMiscounting, ordering: .relaxed), isMiscounting {
+      worker.logger.warning("queue.miscounted", metadata: ["emptyClaims": .stringConvertible(claims)])
+    }
   }
 
   private func recordFailure(ofQueue error: any Error) {

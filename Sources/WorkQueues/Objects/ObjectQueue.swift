@@ -16,6 +16,7 @@ import FileSystem
 import FrameBatches
 import Notifying
 import Sessions
+import Synchronization
 
 package final class ObjectQueue: BatchQueue {
   private let names: any NameQueue
@@ -26,6 +27,8 @@ package final class ObjectQueue: BatchQueue {
   private let staging: Staging
   private let worker: WorkerID
   private let maximumBytes: Int
+  private let clock: @Sendable () -> Int
+  private let pace = Mutex(ClaimPace())
 
   /// Maximum number of entries that ``waiting()`` returns.
   private static let maximumEntries = 64
@@ -34,10 +37,12 @@ package final class ObjectQueue: BatchQueue {
   ///   - name: the store's name in messages.
   ///   - staging: the place for fetched batches.
   ///   - maximumBytes: the size limit of a stored batch.
+  ///   - clock: a monotonic clock, in milliseconds.
   package init(
     _ names: any NameQueue, _ objects: any ObjectClient, name: String, staging: Staging, worker: WorkerID,
-    maximumBytes: Int
+    maximumBytes: Int, clock: @escaping @Sendable () -> Int = { MonotonicClock.milliseconds() }
   ) {
+    self.clock = clock
     self.names = names
     stream = names as? any EventStream
     batches = ObjectBatchRepository(objects, name: name)
@@ -48,14 +53,36 @@ package final class ObjectQueue: BatchQueue {
   }
 
   package func waiting() throws -> [QueueEntry] {
-    Array(repeating: QueueEntry(name: nil), count: min(try names.claimableCount(), Self.maximumEntries))
+    let count = min(max(0, try names.claimableCount()), Self.maximumEntries)
+    if count == 0 { pace.withLock { $0.noteNoneWaiting() } }
+    return Array(repeating: QueueEntry(name: nil), count: count)
   }
 
-  package func claim(_ entry: QueueEntry) throws -> Claim? { try names.next() }
+  package func claim(_ entry: QueueEntry) throws -> Claim? {
+    // Entries have no names: the first that brings nothing is an answer to all that were counted with it.
+    if isPausing { return nil }
+    return try paced { try names.next() }
+  }
 
   package func takeOver() throws -> (claims: [Claim], failures: [any Error]) { (try names.takeOver(), []) }
 
-  package func begin(_ claim: Claim) throws -> Claim? { try names.begin(claim) }
+  package func begin(_ claim: Claim) throws -> Claim? { try paced { try names.begin(claim) } }
+
+  package var isPausing: Bool {
+    let now = clock()
+    return pace.withLock { $0.isPausing(atMs: now) }
+  }
+
+  package var emptyClaims: Int { pace.withLock(\.emptyInARow) }
+
+  /// Asks for a claim, and notes whether there is one.
+  private func paced(_ ask: () throws -> Claim?) rethrows -> Claim? {
+    let askedMs = clock()
+    let claim = try ask()
+    let now = clock()
+    pace.withLock { claim == nil ? $0.noteEmpty(askedMs: askedMs, nowMs: now) : $0.noteFound() }
+    return claim
+  }
 
   package func fail(_ claim: Claim) throws -> Claim {
     // If another worker has it, the next attempt finds that out.
