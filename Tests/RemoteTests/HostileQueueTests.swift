@@ -76,6 +76,21 @@ import WorkQueues
     #expect(try worker("empty").next() == nil)
   }
 
+  @Test func uselessMessagesDoNotFillTheLog() throws {
+    let lines = Mutex<[String]>([])
+    let nowMs = Atomic(0)
+    let queue = try SQSQueue(
+      client("junk"), objects: objects, place: ObjectPlace(bucket: "replay", prefix: ""), role: .worker(drains: false),
+      lease: 3_600, waitS: 0, clock: { nowMs.load(ordering: .relaxed) },
+      warn: { line in lines.withLock { $0.append(line) } })
+    #expect(try queue.next() == nil)
+    #expect(lines.withLock { $0.count == 60 && $0.allSatisfy { $0.utf8.count < 600 } })
+    // A minute later, the next warning counts those that were left out.
+    nowMs.store(60_000, ordering: .relaxed)
+    #expect(try queue.next() == nil)
+    #expect(lines.withLock { $0.count == 120 && $0[60].hasSuffix("140 more warnings of its messages are left out") })
+  }
+
   @Test func eachMessageIsSentUntilTheQueueHasIt() throws {
     #expect(try worker("partly").add(["a", "b", "c"]) == 3)
     // One a call, and at most so many calls for the same ten.

@@ -164,6 +164,22 @@ import WorkQueues
     #expect(throws: ObjectStoreError.self) { try client.list(prefix, after: "samelist-1a") }
   }
 
+  /// A caller that goes on behind the last key of such a page would never end, or its sums would overflow.
+  @Test(arguments: ["unsorted", "twins", "longkey", "hugesize", "oddsize"])
+  func listThatDoesNotAscendOrIsOutOfBoundsThrows(prefix: String) throws {
+    let error = try #require(throws: ObjectStoreError.self) { try client.list(prefix, after: nil) }
+    #expect(error.description.utf8.count < 500 && error.description.contains("an answer that S3 does not give"))
+  }
+
+  @Test func sizeBeyondAnyObjectThrows() {
+    #expect(throws: ObjectStoreError.self) { try client.head("large-99999999999999999") }
+  }
+
+  @Test func textOfAStoreIsOneLine() {
+    let text = "<Error><Code>Odd</Code><Message>a\nb\u{1B}[31m</Message></Error>"
+    #expect(S3ErrorResponse(400, text, [:], hiding: nil).cause == "a\\nb\\u001b[31m")
+  }
+
   @Test func unreachableStoreThrowsARetryableError() throws {
     server.stop()
     let error = failure("x")

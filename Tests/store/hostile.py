@@ -145,6 +145,26 @@ class Handler(BaseHTTPRequestHandler):
         entry = b"<Contents><Key>other</Key><Size>1</Size><ETag>e</ETag></Contents>"
         self.send(200, b"<ListBucketResult>" + entry + b"</ListBucketResult>")
 
+    def listed(self, *entries):
+        """Sends a list of keys with their sizes."""
+        form = "<Contents><Key>%s</Key><Size>%s</Size><ETag>e</ETag></Contents>"
+        self.send(200, ("<ListBucketResult>" + "".join(form % entry for entry in entries) + "</ListBucketResult>").encode())
+
+    def unsorted(self, _):
+        self.listed(("unsorted-b", 1), ("unsorted-a", 1))
+
+    def twins(self, _):
+        self.listed(("twins-a", 1), ("twins-a", 1))
+
+    def longkey(self, _):
+        self.listed(("longkey" + "x" * 100_000, 1))
+
+    def hugesize(self, _):
+        self.listed(("hugesize", 2 ** 63 - 1))
+
+    def oddsize(self, _):
+        self.listed(("oddsize", -1))
+
 
 class Server(ThreadingHTTPServer):
     def handle_error(self, *words):

@@ -106,6 +106,13 @@ class Handler(BaseHTTPRequestHandler):
         else:
             self.send(200)
 
+    def junk(self, action, members, number, asked):
+        """Delivers messages that no reader understands, for ever."""
+        if action == "ReceiveMessage":
+            self.messages({"MessageId": "a", "ReceiptHandle": "b", "Body": "{" + "x" * 100_000})
+        else:
+            self.send(200)
+
     def forbidden(self, action, members, number, asked):
         self.error(403, "AccessDeniedException")
 

@@ -122,7 +122,8 @@ final class CurlPool: Sendable {
 
   private func check(_ code: CURLcode, _ handle: Handle) throws {
     guard code != CURLE_OK else { return }
-    let message = String(cString: handle.message)
+    // It may repeat what the server has sent.
+    let message = String(cString: handle.message).oneLine
     throw TransferFailure(
       cause: message.isEmpty
         ? library.pointee.curl_easy_strerror(code).map { String(cString: $0) } ?? "error \(code.rawValue)" : message,

@@ -56,7 +56,7 @@ final class CurlTransfer {
   }
 
   /// The Content-Length of the response; nil if it is missing or invalid.
-  var length: Int? { headers["content-length"].flatMap { Int($0) } }
+  var length: Int? { headers["content-length"].flatMap { Int($0) }.flatMap { $0 < 0 ? nil : $0 } }
 
   /// Seconds since the last modification, by the server's clock; nil if a header is missing.
   var ageS: Int? {

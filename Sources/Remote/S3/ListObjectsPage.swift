@@ -1,25 +1,41 @@
+import FileSystem
 import Sessions
 
 enum ListObjectsPage {
+  /// Bytes of a key, at most: the limit of S3.
+  private static let maximumKeyBytes = 1_024
+  /// Bytes of an object, at most: more than the 50 TB of S3. Sums of sizes do not overflow.
+  static let maximumObjectBytes = 1 << 46
+
   /// Parses a response of ListObjectsV2. An incomplete one is an error: its missing objects would seem to be missing in
-  /// the store.
+  /// the store. So is one whose keys do not ascend from `last` on: a caller that goes on behind the last key would never end.
   ///
-  /// - Parameter subject: the listed objects, for errors.
+  /// - Parameters:
+  ///   - subject: the listed objects, for errors.
+  ///   - prefix: of the keys that were asked for, relative to the location.
+  ///   - last: the key behind which the list begins, relative to the location; nil for the first page.
   /// - Returns: objects with keys relative to the location.
-  static func parse(_ bytes: [UInt8], subject: String, _ location: S3Location) throws -> [ObjectInfo] {
+  static func parse(
+    _ bytes: [UInt8], subject: String, _ location: S3Location, prefix: String, after last: String?
+  ) throws -> [ObjectInfo] {
     func wrong(_ cause: String) -> ObjectStoreError { .invalidResponse("LIST", subject, cause) }
     guard let text = String(validating: bytes, as: UTF8.self), text.contains("<ListBucketResult"),
       text.contains("</ListBucketResult>")
     else { throw wrong("no whole list") }
     let isEncoded = S3XML.first("EncodingType", in: text) == "url"
+    var last = last
     let objects = try S3XML.elements("Contents", in: text).map { entry in
       guard let written = S3XML.first("Key", in: entry), let key = isEncoded ? S3Address.decoded(written) : written,
-        key.utf8.starts(with: location.prefix.utf8)
+        key.utf8.count <= maximumKeyBytes, key.utf8.starts(with: (location.prefix + prefix).utf8)
       else { throw wrong("a key that was not asked for") }
-      guard let size = S3XML.first("Size", in: entry).flatMap({ Int($0) }), size >= 0,
+      guard let size = S3XML.first("Size", in: entry).flatMap({ Int($0) }), (0...maximumObjectBytes).contains(size),
         let tag = S3XML.first("ETag", in: entry).flatMap({ ObjectTag(s3: $0) })
-      else { throw wrong("\(key) without a size or a tag") }
+      else { throw wrong("\(key.oneLine) without a size or a tag") }
       let relative = String(decoding: key.utf8.dropFirst(location.prefix.utf8.count), as: UTF8.self)
+      if let last, !last.utf8.lexicographicallyPrecedes(relative.utf8) {
+        throw wrong("\(relative.oneLine) comes after \(last.oneLine)")
+      }
+      last = relative
       return ObjectInfo(key: relative, size: size, tag: tag)
     }
     if objects.isEmpty && S3XML.first("IsTruncated", in: text) == "true" {

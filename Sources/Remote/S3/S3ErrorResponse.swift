@@ -30,7 +30,8 @@ struct S3ErrorResponse {
     self.status = status
     code = word(S3XML.first("Code", in: text))
     cause =
-      said(S3XML.first("Message", in: text))?.shortened(to: Self.maximumCauseBytes) ?? "the store gave no reason"
+      said(S3XML.first("Message", in: text))?.shortened(to: Self.maximumCauseBytes).oneLine
+      ?? "the store gave no reason"
     region = word(headers["x-amz-bucket-region"])
     let transient = ["ConditionalRequestConflict", "OperationAborted", "RequestTimeout", "InternalError", "SlowDown"]
     isTransient = [408, 429, 500, 502, 503, 504].contains(status) || code.map(transient.contains) ?? false

@@ -29,8 +29,8 @@ package final class SQSQueue: NameQueue {
 
   /// Messages of dead workers that wait for ``takeOver()``; further ones are worked on as they come.
   private static let maximumRecovered = 16
-  /// Messages without a batch that one call removes.
-  private static let maximumUseless = 1_000
+  /// Messages without a batch that one call removes. Then the worker pauses: they may never end.
+  private static let maximumUseless = 200
 
   private let queue: SQSActions
   private let place: ObjectPlace
@@ -69,7 +69,7 @@ package final class SQSQueue: NameQueue {
     let notes = AttemptNoteStore(objects: objects)
     let renewal = LeaseRenewal(of: held, client.address, notes, warn: warn)
     (self.notes, self.renewal) = (notes, renewal)
-    useless = UselessMessages(of: queue, place, warn: warn)
+    useless = UselessMessages(of: queue, place, clock: clock, warn: warn)
     (leaseS, self.probeAfterMs, self.clock) = (lease, probeAfterMs, clock)
     // The lease may begin when the receive does.
     self.waitS = min(waitS, lease / 4)

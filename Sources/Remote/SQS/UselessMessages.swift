@@ -1,15 +1,33 @@
+import FileSystem
 import Synchronization
 import WorkQueues
 
-/// Refuses messages without a batch, and warns of them.
+/// Refuses messages without a batch, and warns of at most 60 a minute: a queue cannot fill the log.
 final class UselessMessages: Sendable {
+  private struct Minute {
+    var endMs = Int.min
+    var warnings = 0
+    /// Warnings that were left out since the last one.
+    var unsaid = 0
+  }
+
+  private static let warningsInAMinute = 60
+
   private let queue: SQSActions
   private let place: ObjectPlace
-  private let warn: @Sendable (String) -> Void
+  private let report: @Sendable (String) -> Void
+  private let clock: @Sendable () -> Int
   private let hasWarned = Mutex(false)
+  private let minute = Mutex(Minute())
 
-  init(of queue: SQSActions, _ place: ObjectPlace, warn: @escaping @Sendable (String) -> Void) {
-    (self.queue, self.place, self.warn) = (queue, place, warn)
+  /// - Parameters:
+  ///   - clock: a monotonic clock, in milliseconds.
+  ///   - warn: called with a line for the log.
+  init(
+    of queue: SQSActions, _ place: ObjectPlace, clock: @escaping @Sendable () -> Int,
+    warn: @escaping @Sendable (String) -> Void
+  ) {
+    (self.queue, self.place, self.clock, report) = (queue, place, clock, warn)
   }
 
   /// Leaves a message to the queue's dead letters, or removes it if the queue has none.
@@ -36,6 +54,21 @@ final class UselessMessages: Sendable {
         "the queue \(queue.address) gets notifications of objects that are no batches; filter them by the prefix \(place.prefix)incoming/"
       )
     }
+  }
+
+  private func warn(_ line: String) {
+    let now = clock()
+    let unsaid = minute.withLock { minute -> Int? in
+      if now >= minute.endMs { minute = Minute(endMs: now + 60_000, unsaid: minute.unsaid) }
+      guard minute.warnings < Self.warningsInAMinute else {
+        minute.unsaid += 1
+        return nil
+      }
+      minute.warnings += 1
+      defer { minute.unsaid = 0 }
+      return minute.unsaid
+    }
+    if let unsaid { report(line + (unsaid > 0 ? "; \(unsaid) more warnings of its messages are left out" : "")) }
   }
 
   private func described(_ message: SQSMessage) -> String {
