@@ -17,6 +17,10 @@ let test: [SwiftSetting] =
     .unsafeFlags(["-Onone", "-no-whole-module-optimization", "-enable-batch-mode", "-incremental", "-num-threads", "0"])
   ]
 
+/// `Fuzzing` is a package of its own, and reads replies with this module.
+let fuzzed: [Product] =
+  Context.environment["FUZZING"] == nil ? [] : [.library(name: "Remote", targets: ["Remote"])]
+
 /// The modules of the library, which its tests import.
 let layers: [Target.Dependency] = [
   "FileSystem", "JSON", "ISOMedia", "FrameBatches", "Encoding", "Sessions", "Films", "Showing", "Notifying",
@@ -34,7 +38,7 @@ let package = Package(
   products: [
     .library(name: "SegmentEncoder", targets: ["SegmentEncoder"]),
     .executable(name: "encoder-worker", targets: ["encoder-worker"]),
-  ],
+  ] + fuzzed,
   // Packages of a trait are fetched only for a client that turns the trait on.
   traits: [
     .trait(name: "ServiceLifecycle", description: "SpoolWorker is a Service of swift-service-lifecycle."),
@@ -242,7 +246,7 @@ let package = Package(
     tests("BrowserTests", in: "EndToEnd/"),
     tests("SystemTests", in: "EndToEnd/"),
     .target(
-      name: "FuzzTargets", dependencies: layers + ["SegmentEncoder", "CDeflate", "CFFmpeg", "CLinux"],
+      name: "FuzzTargets", dependencies: layers + ["SegmentEncoder", "Remote", "CDeflate", "CFFmpeg", "CLinux"],
       path: "Fuzzing/Sources/FuzzTargets", swiftSettings: strict),
     tests("FuzzTests", of: ["Encoding", "WorkQueues", "FuzzTargets"]),
   ]

@@ -13,7 +13,12 @@ let package = Package(
   targets: [
     .systemLibrary(name: "CLibFuzzer"),
     .executableTarget(
-      name: "fuzz", dependencies: ["CLibFuzzer", .product(name: "SegmentEncoder", package: "SegmentEncoder")],
+      name: "fuzz",
+      dependencies: [
+        "CLibFuzzer", .product(name: "SegmentEncoder", package: "SegmentEncoder"),
+        // There only with FUZZING=1, which `scripts/fuzz` sets.
+        .product(name: "Remote", package: "SegmentEncoder"),
+      ],
       // FuzzTargets is also a module of the main package, whose tests replay seeds and former findings.
       path: "Sources", exclude: ["CLibFuzzer"], sources: ["fuzz", "FuzzTargets"], swiftSettings: strict),
   ]

@@ -353,6 +353,34 @@ def words():
         "words": [word]}).encode())
 
 
+def redis():
+    """Makes replies of Redis, in pieces of one byte and in large ones."""
+    def reply(value):
+        if value is None:
+            return b"$-1\r\n"
+        if isinstance(value, int):
+            return b":%d\r\n" % value
+        if isinstance(value, list):
+            return b"*%d\r\n" % len(value) + b"".join(map(reply, value))
+        return b"$%d\r\n" % len(value) + value.encode() + b"\r\n"
+
+    trace = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
+    entry = ["1767859512340-0", "phone@1767859512340.tar", 1, 0, None, trace]
+    info = "# Server\r\nredis_version:7.2.4\r\nuptime_in_seconds:100\r\naof_enabled:1\r\nmaxmemory:1\r\nmaxmemory_policy:allkeys-lru\r\n"
+    for name, value in {
+        "next": entry, "nothing": None, "duplicates": 0, "taken-over": [entry, entry[:4]], "held": [3, 1], "lost": ["1-0", "2-0"],
+        "digest": "0123456789abcdef0123456789abcdef01234567", "group": "1767859512.340 host~1~a1", "store": ["s3://other"],
+        "info": info, "largest": ["1-0", "a", 2 ** 63 - 1, -(2 ** 63)],
+    }.items():
+        seed("redis", name, b"\xff" + reply(value))
+        seed("redis", name + "-drips", b"\x00" + reply(value))
+    seed("redis", "error", b"\xff-NOGROUP the group has been made anew\r\n")
+    seed("redis", "status", b"\xff+PONG\r\n")
+    seed("redis", "two", b"\x06+PONG\r\n:1\r\n")
+    seed("redis", "huge-list", b"\xff*2147483647\r\n:1\r\n")
+    seed("redis", "huge-text", b"\xff$2147483647\r\nx")
+
+
 formats()
 recordings()
 archives()
@@ -361,3 +389,4 @@ pictures()
 several_pictures()
 wire()
 words()
+redis()

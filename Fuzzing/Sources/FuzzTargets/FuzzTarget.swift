@@ -26,6 +26,7 @@ enum FuzzTarget: String, CaseIterable {
   case json
   case wire
   case words
+  case redis
 
   /// The target that the command line names.
   static let current = CommandLine.arguments.dropFirst().first.flatMap { FuzzTarget(rawValue: $0) }
@@ -68,6 +69,7 @@ enum FuzzTarget: String, CaseIterable {
     case .json: JSONFuzzing.parse(bytes)
     case .wire: WireFuzzing.read(bytes)
     case .words: WordFuzzing.read(bytes)
+    case .redis: RedisFuzzing.read(bytes)
     }
   }
 }
