@@ -8,6 +8,10 @@ import Testing
 
 /// Tests `config check` against stores that keep their promises, and stores that do not.
 @Suite struct StoreCheckTests {
+  private let scratch: ScratchDirectory
+
+  init() throws { scratch = try ScratchDirectory() }
+
   /// A store that breaks one promise.
   private struct Broken: ObjectClient {
     enum Fault: CaseIterable {
@@ -117,5 +121,22 @@ import Testing
     let unsigned = try Tool.run(
       EncoderWorker.path, ["config", "check", "--store", location, "--unsigned"], environment: store.environment)
     #expect(unsigned.status == 75 && unsigned.errors.contains("leave out --unsigned"))
+  }
+
+  /// Each write is performed, its answer is lost, and the client repeats it.
+  @Test(.enabled(if: StoreServer.isInstalled, Comment(rawValue: StoreServer.reason)))
+  func lostAnswersOfAStoreAreNoFaults() throws {
+    try scratch.file("control", Array(#"{"losesWrites": true}"#.utf8))
+    let store = try StoreServer(variables: ["STORE_CONTROL": scratch.path("control")])
+    let location = "s3://replay/some"
+    let result = try Tool.run(
+      EncoderWorker.path, ["config", "check", "--store", location, "--json"], environment: store.environment)
+    #expect(result.status == 0, "\(result.text)\(result.errors)")
+    var settings = try S3Settings(environment: { store.environment[$0] }, unsigned: false)
+    settings.pauseMs = 1
+    let client = try S3Client(S3Location(location), settings)
+    try client.requireConditions(tryingAt: "incoming/.x", name: location)
+    #expect(client.requests["PUT"] ?? 0 > 5)
+    #expect(try store.keys().isEmpty)
   }
 }

@@ -95,18 +95,22 @@ package final class MemoryObjects: ObjectClient {
       let number = state.puts
       state.puts += 1
       if let failing = state.failing, number >= failing { throw Refused() }
-      let there = state.objects[Array(key.utf8)].map(Self.tag)
-      let holds =
-        switch condition {
-        case .always: true
-        case .absent: there == nil
-        case .matching(let tag): there == tag
-        }
-      guard holds || state.isUnconditional else { return nil }
-      state.objects[Array(key.utf8)] = bytes
-      state.agesS[key] = 0
-      // The retry of a conditional write finds the object that the first attempt wrote.
-      return state.losing == number && condition != .always ? nil : Self.tag(bytes)
+      var tag: ObjectTag?
+      // The retry of a write finds the object that the first attempt wrote.
+      for _ in 0..<(state.losing == number ? 2 : 1) {
+        let there = state.objects[Array(key.utf8)].map(Self.tag)
+        let holds =
+          switch condition {
+          case .always: true
+          case .absent: there == nil
+          case .matching(let tag): there == tag
+          }
+        tag = holds || state.isUnconditional ? Self.tag(bytes) : nil
+        guard tag != nil else { break }
+        state.objects[Array(key.utf8)] = bytes
+        state.agesS[key] = 0
+      }
+      return tag
     }
   }
 

@@ -10,7 +10,7 @@ LOG gets a line for each signed request: method, status, received and sent bytes
 
 The environment may name two files that each request reads. STORE_ISSUED has the credentials of identity.py: they are
 accepted until they expire. STORE_CONTROL is JSON: "deny" (nothing is permitted), "busy" (the share of requests that get
-503), "skewS" (the store's clock is ahead, and it tolerates 300 seconds).
+503), "skewS" (the store's clock is ahead, and it tolerates 300 seconds), "losesWrites" (the first answer to each PUT is lost).
 """
 
 import datetime
@@ -122,7 +122,7 @@ def wrong(environ, body):
 
 
 MOTO, LOCK = DomainDispatcherApplication(create_backend_app), threading.Lock()
-LOST = {"answers": 0}
+LOST = {"answers": 0, "writes": set()}
 LOG = open(sys.argv[2], "a", buffering=1) if len(sys.argv) > 2 else None
 
 
@@ -176,6 +176,12 @@ class Handler(BaseHTTPRequestHandler):
         else:
             with LOCK:
                 parts, status, headers = run_wsgi_app(MOTO, environ, buffered=True)
+                if self.rules.get("losesWrites") and self.command == "PUT":
+                    write = (self.path, self.headers.get("If-Match"), hashlib.sha256(body).digest())
+                    if write not in LOST["writes"]:
+                        LOST["writes"].add(write)
+                        self.close_connection = True
+                        return
         self.reply(status, headers, b"".join(parts))
 
     do_GET = do_HEAD = do_PUT = do_DELETE = do_POST = answer

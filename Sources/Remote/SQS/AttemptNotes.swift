@@ -1,3 +1,4 @@
+import FileSystem
 import JSON
 import Sessions
 
@@ -34,10 +35,12 @@ struct AttemptNoteStore: Sendable {
 
   /// Returns whether the condition held.
   private func put(_ notes: AttemptNotes, _ message: String, when condition: PutCondition) throws -> Bool {
+    // The ID makes the bytes unique: another worker may write the same numbers.
     let text = JSONValue.object([
       "format": .string("attempt-notes/1"), "attempts": .number(notes.attempts), "failures": .number(notes.failures),
+      "write": .string("\(WorkerID())"),
     ]).line
-    return try objects.put(Self.key(message), .bytes(Array((text + "\n").utf8)), .json, when: condition) != nil
+    return try objects.putOwn(Self.key(message), Array((text + "\n").utf8), .json, when: condition) != nil
   }
 
   /// Takes back an attempt that was not the batch's fault. Another worker may have begun the next one by now.

@@ -59,7 +59,8 @@ struct EndRequestObjects {
     }
     if try waits(request) { return nil }
     let taken = json.setting([Self.holder: .string(own)]).bytes() + [UInt8(ascii: "\n")]
-    guard let tag = try objects.put(key, .bytes(taken), .json, when: .matching(there.tag)) else { return nil }
+    // Only this process writes its name.
+    guard let tag = try objects.putOwn(key, taken, .json, when: .matching(there.tag)) else { return nil }
     return HeldEndRequest(request: request, hold: .object(tag))
   }
 

@@ -63,7 +63,7 @@ extension ObjectSession {
           name + key(""), "its objects are not all removed", advice: "run delete again, then delete --undelete")
       }
       let text = JSONValue.object(members).bytes() + [UInt8(ascii: "\n")]
-      if try objects.put(headKey, .bytes(text), .json, when: .matching(there.tag)) != nil { return true }
+      if try objects.putOwn(headKey, text, .json, when: .matching(there.tag)) != nil { return true }
     }
   }
 

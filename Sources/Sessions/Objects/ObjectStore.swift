@@ -250,13 +250,19 @@ package final class ObjectStore: WorkerStore, DeferringStore {
   private func create(
     _ key: String, _ body: ObjectBody, _ size: Int, _ kind: ObjectKind, isSame: ([UInt8]) -> Bool, adopting: () -> Bool
   ) throws {
+    func isThere(_ info: ObjectInfo) throws -> Bool {
+      guard info.size == size, let there = try objects.get(key, limit: size) else { return false }
+      return isSame(there.bytes)
+    }
     if try objects.put(key, body, kind, when: .absent) != nil { return }
     guard let info = try objects.head(key) else { throw SegmentWriteConflict(name: name, key: key) }
-    if info.size == size, let there = try objects.get(key, limit: size), isSame(there.bytes) { return }
-    if adopting() { return }
-    guard let ageS = info.ageS, ageS >= Self.orphanTTL,
-      try objects.put(key, body, kind, when: .matching(info.tag)) != nil
-    else { throw SegmentWriteConflict(name: name, key: key) }
+    if try isThere(info) || adopting() { return }
+    guard let ageS = info.ageS, ageS >= Self.orphanTTL else { throw SegmentWriteConflict(name: name, key: key) }
+    if try objects.put(key, body, kind, when: .matching(info.tag)) != nil { return }
+    // The answer to the write may be lost.
+    guard let info = try objects.head(key), try isThere(info) else {
+      throw SegmentWriteConflict(name: name, key: key)
+    }
   }
 }
 

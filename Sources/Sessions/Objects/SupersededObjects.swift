@@ -112,6 +112,10 @@ struct SupersededObjects {
     return removed
   }
 
+  /// A line that makes the bytes of a list unique: two workers may mark the same files in the same millisecond, and only one of them
+  /// may remove them. Readers leave it out.
+  private static func signature() -> [UInt8] { Array("write \(WorkerID())\n".utf8) }
+
   /// Removes the list.
   func remove() throws { try objects.delete(key, nil) }
 
@@ -123,8 +127,15 @@ struct SupersededObjects {
       var list = old
       try body(&list)
       if list == old { return }
-      if let there, list.isEmpty { return try objects.delete(key, there.tag) }
-      if try objects.put(key, .bytes(list.text), .text, when: .unchanged(since: there?.tag)) != nil { return }
+      if let there, list.isEmpty {
+        try objects.delete(key, there.tag)
+        // Another worker may have changed it before.
+        if try objects.head(key) == nil { return }
+        continue
+      }
+      if try objects.putOwn(key, list.text + Self.signature(), .text, when: .unchanged(since: there?.tag)) != nil {
+        return
+      }
     }
     throw session.contested(key)
   }

@@ -132,7 +132,8 @@ package struct ObjectBatchRepository: Sendable {
     while true {
       let bytes = reason.report(for: claim, worker: worker, accepting: acceptingCommand(name), adding: identity)
       let key = "quarantine/\(name)\(Quarantine.reasonEnding)"
-      if try objects.put(key, .bytes(bytes), .json, when: .absent) != nil {
+      // Only this worker writes its ID with this time.
+      if try objects.putOwn(key, bytes, .json, when: .absent) != nil {
         isNew = true
         break
       }

@@ -25,7 +25,8 @@ package protocol ObjectClient: Sendable {
 
   /// Writes an object.
   ///
-  /// - Returns: nil if the condition does not hold. The cause may be this call: a retry after a lost reply.
+  /// - Returns: nil if the condition does not hold. The cause may be this call: a retry after a lost reply, which
+  ///   ``putOwn(_:_:_:when:)`` recognises.
   func put(_ key: String, _ body: ObjectBody, _ kind: ObjectKind, when condition: PutCondition) throws -> ObjectTag?
 
   /// Copies an object within the store. An existing target is replaced.
@@ -99,6 +100,29 @@ package enum PutCondition: Sendable, Equatable {
 }
 
 extension ObjectClient {
+  /// Writes an object on a condition, and recognises its own success.
+  ///
+  /// A client repeats a request whose answer was lost. The condition of the second request does not hold then, because the first one
+  /// has written the object. So an object that has these bytes counts as written by this call.
+  ///
+  /// - Parameter bytes: unique to this call, or it does not matter which writer has written them.
+  /// - Returns: nil if another writer has changed the object.
+  package func putOwn(
+    _ key: String, _ bytes: [UInt8], _ kind: ObjectKind, when condition: PutCondition
+  ) throws -> ObjectTag? {
+    for _ in 0..<ownWrites {
+      if let tag = try put(key, .bytes(bytes), kind, when: condition) { return tag }
+      do {
+        if let there = try get(key, limit: bytes.count) { return there.bytes == bytes ? there.tag : nil }
+      } catch is ObjectTooLarge {
+        return nil
+      }
+      // It was removed after the write, so a new one may be created.
+      guard condition == .absent else { return nil }
+    }
+    return nil
+  }
+
   /// Checks that the store supports conditions of writes, with an object that is removed again.
   ///
   /// - Parameters:
@@ -106,12 +130,15 @@ extension ObjectClient {
   ///   - name: the store's name in messages.
   /// - Throws: ``Failure``.
   package func requireConditions(tryingAt key: String, name: String) throws {
-    _ = try put(key, .bytes([1]), .archive, when: .absent)
+    // Only this call writes these bytes, so ``putOwn(_:_:_:when:)`` takes no other object for its own.
+    let own = Array("\(UInt64.random(in: .min ... .max)) \(UInt64.random(in: .min ... .max)) ".utf8)
+    func bytes(_ number: UInt8) -> [UInt8] { own + [number] }
+    _ = try put(key, .bytes(bytes(1)), .archive, when: .absent)
     defer { try? delete(key, nil) }
-    guard let tag = try put(key, .bytes([2]), .archive, when: .always),
-      try put(key, .bytes([3]), .archive, when: .absent) == nil,
-      try put(key, .bytes([4]), .archive, when: .matching(tag)) != nil,
-      try put(key, .bytes([5]), .archive, when: .matching(tag)) == nil
+    guard let tag = try put(key, .bytes(bytes(2)), .archive, when: .always),
+      try put(key, .bytes(bytes(3)), .archive, when: .absent) == nil,
+      try putOwn(key, bytes(4), .archive, when: .matching(tag)) != nil,
+      try put(key, .bytes(bytes(5)), .archive, when: .matching(tag)) == nil
     else {
       throw Failure(
         .environment, "", name, "this store ignores the conditions of writes (If-None-Match, If-Match)",
@@ -119,3 +146,6 @@ extension ObjectClient {
     }
   }
 }
+
+/// Attempts to create an object that others remove meanwhile.
+private let ownWrites = 3
