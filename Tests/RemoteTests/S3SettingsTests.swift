@@ -104,7 +104,7 @@ import WorkQueues
     }
     // Options of playlists without one, and a film as a playlist.
     for wrong in [
-      ["--store", "s3://replay"], ["--plain"], ["--expires", "60"], ["--format", "ffconcat"],
+      ["--store", "s3://replay", "--plain"], ["--plain"], ["--expires", "60"], ["--format", "ffconcat"],
       ["--presign", "--store", "s3://replay", "--plain"],
     ] {
       let result = try Tool.run(EncoderWorker.path, ["stitch", "s", "--to", "film.mp4"] + wrong)
@@ -112,11 +112,36 @@ import WorkQueues
     }
   }
 
-  /// A file and the environment serve all calls: a film ignores what they say about playlists.
-  @Test func settingsOfPlaylistsAreIgnoredByFilms() throws {
-    let result = try Tool.run(
-      EncoderWorker.path, ["stitch", "nowhere", "--to", "film.mp4"],
-      environment: ["ENCODER_WORKER_STORE": "s3://replay", "ENCODER_WORKER_PLAIN": "true"])
-    #expect(result.status == 65 && result.errors.contains("OUTPUT/SESSION"), "\(result.errors)")
+  /// A file and the environment serve all calls: they name no store for a path, and nothing of playlists for a film.
+  @Test func settingsOfStoresAndPlaylistsAreIgnoredForPaths() throws {
+    for path in ["./nowhere", Fixture("gap").path] {
+      let result = try Tool.run(
+        EncoderWorker.path, ["stitch", path, "--to", "film.mp4"],
+        environment: ["ENCODER_WORKER_STORE": "s3://replay", "ENCODER_WORKER_PLAIN": "true"])
+      #expect(result.status == 65 && result.errors.contains("OUTPUT/SESSION"), "\(result.errors)")
+    }
+  }
+
+  @Test(arguments: [
+    ["stitch", "sessions/a", "--to", "x.mp4", "--store", "s3://replay"],
+    ["pictures", "sessions/a", "--to", "x", "--store", "s3://replay"],
+    ["verify", "a", "sessions/b", "--store", "s3://replay"],
+    ["reencode", "a.mp4/", "--quality", "small", "--output", "x", "--store", "s3://replay"],
+  ])
+  func pathWithAStoreIsWrongUsage(words: [String]) throws {
+    let result = try Tool.run(EncoderWorker.path, words)
+    #expect(
+      result.status == 64 && result.errors.contains("is no session's id, which --store needs"), "\(result.errors)")
+  }
+
+  @Test func verificationOfAStoreRepairsNothing() throws {
+    for words in [["verify", "a"], ["verify"]] {
+      let result = try Tool.run(EncoderWorker.path, words + ["--repair", "--store", "s3://replay"])
+      #expect(result.status == 64 && result.errors.contains("a worker rebuilds the views"), "\(result.errors)")
+    }
+    let nothing = try Tool.run(EncoderWorker.path, ["verify"])
+    #expect(nothing.status == 64 && nothing.errors.contains("<session-dir>"), "\(nothing.errors)")
+    let alone = try Tool.run(EncoderWorker.path, ["verify", "a", "--unsigned"])
+    #expect(alone.status == 64 && alone.errors.contains("--unsigned works with --store"), "\(alone.errors)")
   }
 }

@@ -151,6 +151,16 @@ extension ClippedSession {
   }
 }
 
+extension Clip {
+  /// Returns the starts of the segments of a session that show the clip.
+  ///
+  /// - Parameter path: a published session, `OUTPUT/SESSION`.
+  /// - Throws: ``BadSession`` if there are none, or if two overlap; ``BadClip``.
+  package func segments(of path: String) throws -> Set<Int64> {
+    Set(try SessionDirectory(at: path).segments(of: self).segments.map(\.startMs))
+  }
+}
+
 extension SessionDirectory {
   /// Reads the manifests that a clip needs. Their digests are checked.
   ///

@@ -150,6 +150,21 @@ public enum Stitching {
     return try writer.finish()
   }
 
+  /// Returns the starts of the segments whose videos a film reads.
+  ///
+  /// Parameters and errors as of ``film(of:showing:as:to:gaps:zeroMs:decoders:progress:)``.
+  package static func videos(
+    of path: String, showing clip: Clip, as form: FilmForm, to target: String, gaps: GapRule
+  ) throws -> Set<Int64> {
+    _ = try file(target)
+    let directory = try SessionDirectory(at: path)
+    let part = try directory.segments(of: clip)
+    // Key frames tell how long the picture does not change.
+    if clip.idle != nil, !clip.speed.isFast { return Set(part.segments.map(\.startMs)) }
+    let plan = try StitchPlan(part, of: clip, gaps: gaps, as: form, in: directory.session)
+    return Set(plan.parts.prefix(form.isPoster ? 1 : .max).map(\.segment.startMs))
+  }
+
   /// Writes a session's playlist and fragments into the directory `target`, the playlist last.
   ///
   /// - Parameters:

@@ -9,14 +9,16 @@ struct MarkerObjects: ViewMarkers {
 
   let objects: any ObjectClient
 
+  static func key(of session: SessionID) -> String { prefix + session.description }
+
   func add(_ session: SessionID, known: ViewMarker?) throws -> ViewMarker {
     let tag = try objects.put(
-      Self.prefix + session.description, .bytes(Array("\(WorkerID())".utf8)), .archive, when: .always)
+      Self.key(of: session), .bytes(Array("\(WorkerID())".utf8)), .archive, when: .always)
     return ViewMarker(session: session, tag: tag)
   }
 
   func remove(_ marker: ViewMarker) throws {
-    try objects.delete(Self.prefix + marker.session.description, marker.tag)
+    try objects.delete(Self.key(of: marker.session), marker.tag)
   }
 
   func abandoned(all: Bool, except sessions: Set<SessionID>) -> [ViewMarker] {

@@ -7,7 +7,7 @@ import FileSystem
 import FrameBatches
 import JSON
 
-struct ObjectSession {
+struct ObjectSession: Sendable {
   let id: SessionID
   let objects: any ObjectClient
   /// The store's name in messages.
@@ -26,7 +26,7 @@ struct ObjectSession {
   }
 
   /// The published segments at a moment.
-  struct Published {
+  struct Published: Sendable {
     /// The totals, and the segments that no page lists.
     fileprivate(set) var index: SessionIndex
     /// The pages with the segments before those, in order.
@@ -39,7 +39,7 @@ struct ObjectSession {
   }
 
   /// A part of the index that does not change: `index/SESSION/<start of its first segment>-<digest>.json`.
-  struct Page {
+  struct Page: Sendable {
     let file: String
     let startMs: Int64
 
@@ -120,7 +120,8 @@ struct ObjectSession {
     return Published(index: index)
   }
 
-  private func entries(of page: Page) throws -> [SessionEntry] {
+  /// Returns the segments of a page, in order.
+  func entries(of page: Page) throws -> [SessionEntry] {
     let key = indexKey(page.file)
     guard let there = try objects.get(key, limit: Self.indexBytes) else {
       throw DamagedOutput(path: name + key, cause: "missing")

@@ -38,10 +38,12 @@ package enum Verification {
   ///   - path: `OUTPUT/SESSION`.
   ///   - repair: rebuild `session.json`, `session.ffconcat` and the events for Sentry if they differ from the manifests.
   ///   - decoders: the processes that decode segments; nil to decode trusted segments in this process.
+  ///   - remedy: how a view that differs is rebuilt, for messages.
   ///   - progress: called with the number of segments checked and of all; an error that it throws ends the work.
   /// - Throws: ``BadSession`` when it is no session, ``DiskError``.
   package static func report(
     on path: String, repair: Bool = false, decoders: DecoderForkServer? = nil,
+    remedy: String = "--repair rebuilds it when all segments are right",
     progress: (Int, Int) throws -> Void = { _, _ in }
   ) throws -> VerificationReport {
     let directory = try SessionDirectory(at: path, decoders: decoders)
@@ -90,7 +92,7 @@ package enum Verification {
     problems += try directory.listedVideos().filter { !known.contains($0) }.map { .withoutManifest($0) }
     problems += problemsOfEnd(directory)
     problems += try directory.problemsOfTexts(names, segments)
-    problems += try problemsOfViews(names, segments, directory, repair: repair && problems.isEmpty)
+    problems += try problemsOfViews(names, segments, directory, repair: repair && problems.isEmpty, remedy)
     if segments.isEmpty { problems.append(Problem(file: path, what: "no published segment")) }
     let session = SessionIndex(session: directory.session, segments: segments)
     return VerificationReport(
@@ -116,7 +118,7 @@ package enum Verification {
   }
 
   private static func problemsOfViews(
-    _ names: [String], _ segments: [PublishedSegment], _ directory: SessionDirectory, repair: Bool
+    _ names: [String], _ segments: [PublishedSegment], _ directory: SessionDirectory, repair: Bool, _ remedy: String
   ) throws -> [Problem] {
     if segments.isEmpty { return [] }
     // A worker updates the views now, or the next one will.
@@ -136,7 +138,7 @@ package enum Verification {
       } else {
         let what =
           try !DurableFile.isThere(directory.path + "/" + name) ? "missing" : "not what the segments' manifests say"
-        problems.append(Problem(file: name, what: what + "; --repair rebuilds it when all segments are right"))
+        problems.append(Problem(file: name, what: what + "; " + remedy))
       }
     }
     return problems

@@ -75,6 +75,17 @@ package struct ContactSheet: Sendable, Equatable {
   }
 }
 
+extension ContactSheet {
+  /// Returns the starts of the segments whose videos a sheet shows.
+  ///
+  /// Parameters and errors as of ``write(of:to:as:every:columns:width:decoders:progress:)``.
+  package static func videos(of path: String, to target: String, every: Int?) throws -> Set<Int64> {
+    _ = try Stitching.file(target)
+    return Set(
+      ContactSheetPlan(try SheetSession(at: path).pieces, every: every).tiles.compactMap(\.picture?.segment.startMs))
+  }
+}
+
 extension ContactSheetPlan {
   /// The sizes of the pictures on the sheet, as captured.
   var pictureSizes: [PixelSize] {

@@ -27,6 +27,14 @@ struct PartOptions: ParsableArguments {
     return (from, (from ?? .afterStartMs(0)).after(ms: lengthMs))
   }
 
+  /// The part of a stored session that is read.
+  var stored: StoredPart {
+    get throws {
+      let (from, to) = try instants()
+      return from == nil && to == nil ? .whole : .between(from, to)
+    }
+  }
+
   private static func instant(_ option: String, _ text: String?) throws -> SessionInstant? {
     guard let text else { return nil }
     guard let instant = SessionInstant(text) else {

@@ -21,6 +21,8 @@ struct PicturesCommand: ReportingCommand {
       Each picture is named by its capture, 2026-01-08T08-05-12.340Z.jpg (UTC). A line of pictures.jsonl tells its instant and hold, how much of it changed and where, and the events and notes of its time.
 
       The change of a picture is the part of its blocks of 16×16 pixels that differ from the picture before. The first picture is always written.
+      With --store the session is an ID: the objects that are needed are copied below TMPDIR for the time of the call.
+
       PATH is a directory to make, or a .zip of it, or a .jsonl that has the pictures in its lines (data: URIs).
 
       --at T: one image, of the size of the capture. One segment is read, and decoded up to the picture. In a gap, and outside of the session, the bounds are reported, and the exit status is 65. A picture is on screen from its capture until just before the next one.
@@ -101,16 +103,30 @@ struct PicturesCommand: ReportingCommand {
 
   func execute() throws {
     let decoders = try sandbox.videoDecoders()
-    if let instant = single.instant, let image = ImageFormat(ofName: to) {
-      return try writePicture(at: instant, of: source.session, to: to, as: image, results, decoders)
-    }
-    try SegmentsFolder.withSession(source.session, sandbox, decoders) { path in
-      if sheet.sheet, let image = ImageFormat(ofName: to) {
+    try source.withSession(sandbox, decoders, takesSegments: single.at == nil, needing: needs()) { path in
+      if let instant = single.instant, let image = ImageFormat(ofName: to) {
+        try writePicture(at: instant, of: path, to: to, as: image, results, decoders)
+      } else if sheet.sheet, let image = ImageFormat(ofName: to) {
         try sheet.draw(path, of: source.session, to: to, as: image, results, decoders)
       } else {
         try write(path, decoders)
       }
     }
+  }
+
+  /// Returns the objects of a stored session that the call reads.
+  private func needs() throws -> StoredNeeds {
+    if let instant = single.instant {
+      return StoredNeeds(part: .between(instant, instant.after(ms: 1))) {
+        // Without a picture there the command says so.
+        (try? SessionFrame(of: $0, at: instant)).map { [$0.shown.segment.startMs] } ?? []
+      }
+    }
+    if sheet.sheet {
+      return StoredNeeds(keepsDamage: true) { try ContactSheet.videos(of: $0, to: to, every: sheet.every) }
+    }
+    let (from, until) = try part.instants()
+    return StoredNeeds(part: try part.stored) { try Clip(from: from, to: until).segments(of: $0) }
   }
 
   private func write(_ path: String, _ decoders: DecoderForkServer?) throws {

@@ -14,14 +14,6 @@ struct PresignedPlaylistOptions: ParsableArguments {
       """)
   var presign = false
 
-  @Option(
-    help: .setting(
-      RemoteOptions.storeHelp, valueName: "url", example: "s3://bucket", place: .store),
-    transform: S3Location.init(_:))
-  var store: S3Location?
-
-  @OptionGroup var access: StoreAccess
-
   @Option(help: .setting("With --presign: lifetime of the URLs in seconds, at most a week.", valueName: "seconds"))
   var expires = 3_600
 
@@ -29,20 +21,24 @@ struct PresignedPlaylistOptions: ParsableArguments {
   var plain = false
 
   func validate() throws {
-    guard presign else {
-      return try CallOptions.refuse("--store", "--unsigned", "--expires", "--plain", without: "--presign")
-    }
-    if store == nil { throw MissingOption.error("--store <url>", "The object store.") }
+    guard presign else { return try CallOptions.refuse("--expires", "--plain", without: "--presign") }
     guard (1...S3Client.maximumExpiryS).contains(expires) else {
       throw ValidationError("--expires is 1 to \(S3Client.maximumExpiryS) seconds")
     }
-    if access.unsigned && !plain { throw ValidationError("--unsigned signs no URL; add --plain for unsigned URLs") }
+  }
+
+  /// - Throws: wrong usage if a playlist cannot be printed from there.
+  func validate(with place: SessionStoreOptions) throws {
+    if place.store == nil { throw MissingOption.error("--store <url>", "The object store.") }
+    if place.access.unsigned && !plain {
+      throw ValidationError("--unsigned signs no URL; add --plain for unsigned URLs")
+    }
   }
 
   /// Prints the playlist of a session.
-  func print(session: String, format: PlaylistFormat) throws {
-    guard let store else { return }
-    let settings = try access.settings()
+  func print(session: String, from place: SessionStoreOptions, format: PlaylistFormat) throws {
+    guard let store = place.store else { return }
+    let settings = try place.access.settings()
     let client = try S3Client(store, settings)
     let list = StoredPlaylist(session: session, format: format)
     guard let stored = try client.get(list.key, limit: StoredPlaylist.maximumBytes) else {

@@ -20,7 +20,7 @@ struct ReencodeCommand: ReportingCommand {
     commandName: "reencode",
     abstract: "Encode a session or an MP4 again, with the same times.",
     discussion: """
-      Times, holds, gaps and the timing track stay exactly as they are. SOURCE is a session, or an MP4 with H.264, HEVC or AV1: the times of its pictures become captures. A second run continues a stopped one, and the result is the same bytes.
+      Times, holds, gaps and the timing track stay exactly as they are. SOURCE is a session, or an MP4 with H.264, HEVC or AV1: the times of its pictures become captures. With --store it is the ID of a session there, whose objects are copied below TMPDIR for the time of the call; the result goes to --output. A second run continues a stopped one, and the result is the same bytes.
       """)
 
   static let page = HelpPage(
@@ -28,8 +28,12 @@ struct ReencodeCommand: ReportingCommand {
     common: ["quality", "max-side", "overlay", "overlay-time-zone", "jobs", "json"])
 
   @Argument(
-    help: ArgumentHelp("A published session, OUTPUT/SESSION, or an MP4.", valueName: "source"), completion: .file())
+    help: ArgumentHelp(
+      "A published session, OUTPUT/SESSION, or an MP4; with --store, the ID of a session.", valueName: "source"),
+    completion: .file())
   var source: String
+
+  @OptionGroup var place: SessionStoreOptions
 
   @Option(
     name: .shortAndLong, help: .setting("The directory for sessions.", valueName: "dir"), completion: .directory)
@@ -66,6 +70,7 @@ struct ReencodeCommand: ReportingCommand {
   @OptionGroup var settings: SettingsOption
 
   func validate() throws {
+    _ = try place.session(source)
     try requireName("--output", output, such: "sessions")
     try requireSessionID(session)
     _ = try startMs()
@@ -79,6 +84,14 @@ struct ReencodeCommand: ReportingCommand {
     if quality == nil && options.maxSide == nil && options.overlay == nil {
       throw ValidationError("give --quality, or what else changes pictures: --overlay, --max-side")
     }
+    if let id = try place.session(source) {
+      try SessionDirectory.requireOutside(output)
+      return try place.withCopy(of: id, StoredNeeds()) { try reencode($0, options) }
+    }
+    try reencode(source, options)
+  }
+
+  private func reencode(_ source: String, _ options: Reencoding.Options) throws {
     let signals = try TerminationSignals()
     if Reencoding.isSession(source), session != nil || start != nil {
       say("encoder-worker: a published session has its own name and instants: --session and --start are for an MP4")

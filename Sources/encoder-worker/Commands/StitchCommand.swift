@@ -29,10 +29,11 @@ struct StitchCommand: ReportingCommand {
     abstract: "Make one film or an HLS stream of a session.",
     usage: """
       encoder-worker stitch <session-dir> --to <path> [<options>]
+      encoder-worker stitch <session> --store <url> --to <path> [<options>]
       encoder-worker stitch <session> --presign --store <url> [<options>]
       """,
     discussion: """
-      SESSION_DIR is a published session, or a directory of finished MP4 segments and their Sentry events, as encode reads them.
+      SESSION_DIR is a published session, or a directory of finished MP4 segments and their Sentry events, as encode reads them. With --store it is the ID of a session in the store: the objects that are needed are copied below TMPDIR for the time of the call.
 
       mp4: each frame is shown at its capture minus the session's start, without re-encoding. The film has the timing track, and gaps are chapters.
       Other endings of PATH: an animated picture that loops (.gif, .webp), or the picture at --from (.png, .jpg).
@@ -44,7 +45,7 @@ struct StitchCommand: ReportingCommand {
       """)
 
   static let page = HelpPage(
-    example: "stitch sessions/9f0c --to film.mp4", required: [["to"], ["presign", "store"]],
+    example: "stitch sessions/9f0c --to film.mp4", required: [["to"], ["store", "to"], ["presign", "store"]],
     common: ["format", "from", "to-time", "speed", "idle", "gaps", "max-side", "json"])
 
   @OptionGroup var source: SessionSource
@@ -109,6 +110,7 @@ struct StitchCommand: ReportingCommand {
   /// Checks the options of a call that prints a playlist.
   private func validatePresigned() throws {
     if format.playlist == nil { throw ValidationError("--presign is for playlists: add --format hls, or ffconcat") }
+    try presigned.validate(with: source.place)
     if SessionID(source.session) == nil {
       throw ValidationError("'\(source.session)' is no session's id; \(SessionID.rule)")
     }
@@ -122,13 +124,22 @@ struct StitchCommand: ReportingCommand {
 
   func execute() throws {
     if presigned.presign, let playlist = format.playlist {
-      return try presigned.print(session: source.session, format: playlist)
+      return try presigned.print(session: source.session, from: source.place, format: playlist)
     }
     guard let to else { return }
     if format == .mp4 { try form.requireEncoder(for: to) }
     try map.check()
     let decoders = try sandbox.videoDecoders()
-    try SegmentsFolder.withSession(source.session, sandbox, decoders) { try stitch($0, to: to, decoders) }
+    try source.withSession(sandbox, decoders, needing: needs(to: to)) { try stitch($0, to: to, decoders) }
+  }
+
+  /// Returns the objects of a stored session that the call reads.
+  private func needs(to: String) throws -> StoredNeeds {
+    guard format == .mp4 else { return StoredNeeds() }
+    let clip = try part.clip(idle: idle.rule())
+    return StoredNeeds(part: try part.part.stored) {
+      try Stitching.videos(of: $0, showing: clip, as: form, to: to, gaps: gaps ?? .hold)
+    }
   }
 
   private func stitch(_ path: String, to: String, _ decoders: DecoderForkServer?) throws {

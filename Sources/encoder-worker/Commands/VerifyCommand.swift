@@ -1,6 +1,7 @@
 import ArgumentParser
 import Encoding
 import FileSystem
+import FrameBatches
 import SegmentEncoder
 import Sessions
 
@@ -8,17 +9,26 @@ struct VerifyCommand: ReportingCommand {
   static let configuration = CommandConfiguration(
     commandName: "verify",
     abstract: "Check sessions: digests, times, every picture.",
+    usage: """
+      encoder-worker verify <session-dir> ... [<options>]
+      encoder-worker verify [<session> ...] --store <url> [<options>]
+      """,
     discussion: """
       Checks digests, structure, every time to the tick, overlaps, missing parts, orphans, session.json, session.ffconcat and Sentry's events. Decodes every picture. Exit status 65 if anything is wrong.
+
+      With --store, sessions are IDs; without IDs all sessions of the store are checked. Each is copied below TMPDIR for the time of its check. Objects that no index lists are orphans, unless a worker may have written them within two hours.
       """)
 
-  static let page = HelpPage(example: "verify sessions", common: ["repair", "json"])
+  static let page = HelpPage(example: "verify sessions", common: ["repair", "store", "json"])
 
   @Argument(
     help: ArgumentHelp(
-      "Sessions (OUTPUT/SESSION), or an OUTPUT with all its sessions.", valueName: "session-dir"),
+      "Sessions (OUTPUT/SESSION), or an OUTPUT with all its sessions; with --store, IDs, or none for all.",
+      valueName: "session-dir"),
     completion: .directory)
-  var sessions: [String]
+  var sessions: [String] = []
+
+  @OptionGroup var place: SessionStoreOptions
 
   @Flag(
     help: "Rebuild session.json, session.ffconcat and Sentry's events where all segments are intact.")
@@ -28,19 +38,79 @@ struct VerifyCommand: ReportingCommand {
   @OptionGroup var sandbox: SandboxOptions
   @OptionGroup var settings: SettingsOption
 
+  func validate() throws {
+    let stored = try sessions.compactMap(place.session)
+    if sessions.isEmpty && place.store == nil {
+      throw MissingOption.error(
+        "<session-dir> ...", "Sessions, or an OUTPUT; or --store URL for all sessions of a store.")
+    }
+    if repair, sessions.isEmpty || !stored.isEmpty {
+      throw ValidationError(
+        "--repair is for directories; in a store, a worker rebuilds the views with the next batch of the session, also with one that is published already"
+      )
+    }
+  }
+
   func execute() throws {
-    var isBad = false
     let decoders = try sandbox.videoDecoders()
-    for (index, session) in sessions.flatMap(Self.sessions).enumerated() {
+    var printed = Printed(results)
+    for session in sessions {
+      guard try place.session(session) == nil else { continue }
+      for path in Self.sessions(in: session) {
+        var progress = Progress()
+        defer { progress.finish() }
+        let report = try report(on: path, decoders) { progress.show($0, of: $1, "segments") }
+        progress.finish()
+        printed.add(report)
+      }
+    }
+    let stored = try sessions.compactMap(place.session)
+    if sessions.isEmpty || !stored.isEmpty { try verify(stored, decoders, &printed) }
+    if printed.isBad { throw ExitStatus.badBatch }
+  }
+
+  /// Checks sessions of the store.
+  ///
+  /// - Parameter named: none for all.
+  private func verify(_ named: [SessionID], _ decoders: DecoderForkServer?, _ printed: inout Printed) throws {
+    let stop = SignalledStop(try TerminationSignals())
+    let store = try place.sessions(stop)
+    for id in try named.isEmpty ? store.ids() : named {
       var progress = Progress()
       defer { progress.finish() }
-      let report = try report(on: session, decoders) { progress.show($0, of: $1, "segments") }
+      func advance(_ unit: String) -> (Int, Int) throws -> Void {
+        { done, total in
+          progress.show(done, of: total, unit)
+          try stop.check()
+        }
+      }
+      let report = try SessionStoreOptions.withScratch { scratch in
+        do {
+          let verify = named.isEmpty ? store.verifyListed : store.verify
+          return try verify(id, scratch, decoders, advance("objects"), advance("segments"))
+        } catch let bad as BadSession {
+          return VerificationReport(of: bad)
+        }
+      }
       progress.finish()
-      isBad = isBad || !report.problems.isEmpty
-      if index == 0 && !results.json { answer(Self.row("", "segments", "frames", "duration", "session")) }
-      results.print(json: report.json, text: Self.text(report))
+      if let report { printed.add(report) }
     }
-    if isBad { throw ExitStatus.badBatch }
+  }
+
+  /// The reports on standard output.
+  private struct Printed {
+    private let results: ResultOptions
+    private var count = 0
+    private(set) var isBad = false
+
+    init(_ results: ResultOptions) { self.results = results }
+
+    mutating func add(_ report: VerificationReport) {
+      if count == 0 && !results.json { answer(VerifyCommand.row("", "segments", "frames", "duration", "session")) }
+      count += 1
+      isBad = isBad || !report.problems.isEmpty
+      results.print(json: report.json, text: VerifyCommand.text(report))
+    }
   }
 
   /// Returns the sessions in an output, or the path itself if it is no output.

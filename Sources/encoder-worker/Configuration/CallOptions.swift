@@ -4,7 +4,7 @@ import ArgumentParser
 enum CallOptions {
   /// - Throws: wrong usage if a call gives an option that does not work with another one.
   static func refuse(_ names: String..., with other: String) throws {
-    if let name = names.first(where: isGiven) { throw ValidationError("\(name) does not work with \(other)") }
+    if let name = names.first(where: has) { throw ValidationError("\(name) does not work with \(other)") }
   }
 
   /// Checks that a call gives no option without the one that it works with. From a file or the environment such an option is
@@ -15,10 +15,13 @@ enum CallOptions {
   ///   - other: the option that they work with.
   /// - Throws: wrong usage.
   static func refuse(_ names: String..., without other: String) throws {
-    if let name = names.first(where: isGiven) { throw ValidationError("\(name) works with \(other)") }
+    if let name = names.first(where: has) { throw ValidationError("\(name) works with \(other)") }
   }
 
-  private static func isGiven(_ name: String) -> Bool {
+  /// Whether the call itself gives an option; a file or the environment does not count.
+  ///
+  /// - Parameter name: the long name, with dashes.
+  static func has(_ name: String) -> Bool {
     CommandLine.arguments.prefix { $0 != "--" }.contains { $0 == name || $0.hasPrefix(name + "=") }
   }
 }

@@ -1,0 +1,89 @@
+import FileSystem
+import Glibc
+import Synchronization
+
+/// Requests to a store from several threads: each waits for the network most of its time.
+enum ParallelFetch {
+  private static let threads = 8
+  /// Microseconds between looks at the threads.
+  private static let lookUs: UInt32 = 5_000
+
+  private struct State<Result> {
+    var next = 0
+    var results: [Int: Result] = [:]
+    var failure: (index: Int, error: any Error)?
+    var running: Int
+  }
+
+  /// Returns the results for items, in their order.
+  ///
+  /// - Parameters:
+  ///   - body: called on other threads, or on this one for a single item.
+  ///   - progress: called on this thread with the number of finished items; an error that it throws ends the work.
+  /// - Throws: the error of the first item that failed. The items behind it may be left out.
+  static func map<Item: Sendable, Result: Sendable>(
+    _ items: [Item], _ body: @escaping @Sendable (Item) throws -> Result, progress: (Int) throws -> Void
+  ) throws -> [Result] {
+    if items.count < 2 {
+      let results = try items.map(body)
+      try progress(items.count)
+      return results
+    }
+    let count = min(threads, items.count)
+    let state = SharedState(State<Result>(running: count))
+    let group = ThreadGroup()
+    for _ in 0..<count {
+      do {
+        try group.start { work(items, state, body) }
+      } catch {
+        state.value.withLock { state in
+          state.running -= 1
+          state.failure = state.failure ?? (items.count, error)
+        }
+      }
+    }
+    defer { group.join() }
+    while case (let done, let running) = state.value.withLock({ ($0.results.count, $0.running) }), running > 0 {
+      do {
+        try progress(done)
+      } catch {
+        state.value.withLock { $0.next = items.count }
+        throw error
+      }
+      usleep(lookUs)
+    }
+    return try state.value.withLock { state in
+      if let failure = state.failure { throw failure.error }
+      return items.indices.compactMap { state.results[$0] }
+    }
+  }
+
+  private final class SharedState<Result>: Sendable {
+    let value: Mutex<State<Result>>
+    init(_ value: sending State<Result>) { self.value = Mutex(value) }
+  }
+
+  private static func work<Item, Result: Sendable>(
+    _ items: [Item], _ state: SharedState<Result>, _ body: (Item) throws -> Result
+  ) {
+    func take() -> Int? {
+      state.value.withLock { state in
+        guard state.next < items.count, state.failure == nil else { return nil }
+        defer { state.next += 1 }
+        return state.next
+      }
+    }
+    while let index = take() {
+      do {
+        let result = try body(items[index])
+        state.value.withLock { $0.results[index] = result }
+      } catch {
+        let failed = error
+        state.value.withLock { state in
+          if state.failure.map({ $0.index > index }) ?? true { state.failure = (index, failed) }
+        }
+      }
+    }
+    state.value.withLock { $0.running -= 1 }
+  }
+}

@@ -1,0 +1,99 @@
+import Encoding
+import FileSystem
+import FrameBatches
+import Glibc
+
+/// Copies the objects of a session, each checked against its entry in the index. For several threads.
+struct StoredObjects: Sendable {
+  /// The number of times that an object is fetched: a network or a cache may have changed it on its way.
+  private static let attempts = 2
+
+  let session: ObjectSession
+  /// The directory of the copy.
+  let path: String
+  let damage: StoredSession.Damage
+
+  func fetchManifest(of entry: SessionEntry) throws {
+    let name = SegmentName.manifest(entry.startMs)
+    let key = session.key(name)
+    var latest: [UInt8]?
+    try fetch(key) { () throws -> String? in
+      latest = nil
+      guard let there = try session.objects.get(key, limit: SegmentManifest.maximumBytes) else { return "missing" }
+      latest = there.bytes
+      return fault(of: there.bytes, entry)
+    }
+    if let latest { try DurableFile.create(path + "/" + name, latest, isDurable: false) }
+  }
+
+  /// Returns why bytes are not the manifest that the index lists; nil if they are.
+  private func fault(of bytes: [UInt8], _ entry: SessionEntry) -> String? {
+    do throws(DamagedOutput) {
+      let (segment, json, seal) = try SegmentManifest.readSealed(bytes, of: entry.startMs, path: "")
+      if json.object?["session"]?.string != session.id.description { return "of another session" }
+      if seal != json.object?[SegmentManifest.sealKey]?.string { return "edited: its digest is another" }
+      return (segment.bytes, segment.sha256) == (entry.bytes, entry.sha256)
+        ? nil : "the manifest of another video than the index lists"
+    } catch {
+      return error.cause
+    }
+  }
+
+  func fetchVideo(of entry: SessionEntry) throws {
+    let file = path + "/" + entry.file
+    let key = session.key(entry.file)
+    // Readers refuse a larger one.
+    let limit = min(entry.bytes, SegmentManifest.maximumVideoBytes)
+    try fetch(key) { () throws -> String? in
+      unlink(file)
+      guard try session.objects.download(key, to: file, limit: limit) != nil else { return "missing" }
+      let size = try DurableFile.size(of: file)
+      if size != entry.bytes { return "\(size) bytes instead of \(entry.bytes)" }
+      return try SHA256.hex(ofFile: file, cancellation: .never) == entry.sha256
+        ? nil : "other bytes than those that were published"
+    }
+    if damage == .kept, !DurableFile.exists(file), let size = try session.objects.head(key)?.size {
+      try standIn(for: entry.file, of: size)
+    }
+  }
+
+  /// Copies an object that no index describes, such as a view.
+  ///
+  /// - Parameter size: as the store lists it.
+  func fetchView(_ name: String, of size: Int) throws {
+    guard size <= IndexText.maximumBytes else { return try standIn(for: name, of: size) }
+    do {
+      _ = try session.objects.download(session.key(name), to: path + "/" + name, limit: size)
+    } catch is ObjectTooLarge {
+      try standIn(for: name, of: size + 1)
+    }
+  }
+
+  /// Makes a file for an object whose size alone says that it is wrong. It takes no room.
+  private func standIn(for name: String, of size: Int) throws {
+    let file = path + "/" + name
+    try DurableFile.create(file, [], isDurable: false)
+    try check("truncate", file) { truncate(file, off_t(min(size, SegmentManifest.maximumVideoBytes + 1))) }
+  }
+
+  /// Fetches an object, again if it is not as it should be.
+  ///
+  /// - Parameter body: returns the fault of the object; nil if it has none.
+  /// - Throws: ``BadSession`` if damage is refused.
+  private func fetch(_ key: String, _ body: () throws -> String?) throws {
+    var fault = ""
+    for _ in 0..<Self.attempts {
+      do {
+        guard let found = try body() else { return }
+        fault = found
+      } catch let large as ObjectTooLarge {
+        fault = "more than \(large.limit) bytes"
+      }
+    }
+    guard damage == .refused else { return }
+    if let tombstone = try session.tombstone() {
+      throw BadSession(session.place, SessionDeleted(tombstone).what, advice: "name another session")
+    }
+    throw BadSession(session.name + key, fault, advice: StoredIndex.advice)
+  }
+}
