@@ -19,10 +19,6 @@ package struct TimelineAdvice {
   private static let picturesASegment: Int64 = 10
   /// The share of the distances between pictures that an advised hold covers, in percent.
   private static let coveredPercent = 95
-  /// Bytes of a sample that repeats a picture, with its entries in the tables.
-  private static let bytesOfRepeat = 30
-  /// Bytes of a segment besides its pictures.
-  private static let bytesOfSegment = 1_100
 
   private let batch: Batch
   private let options: EncodingOptions
@@ -37,7 +33,7 @@ package struct TimelineAdvice {
   package static func text(
     for holds: some Sequence<FrameHold>, of batch: Batch, _ options: EncodingOptions, bytes: Bytes? = nil
   ) -> String? {
-    var now = Plan(options)
+    var now = Plan()
     var captures: [Capture] = []
     for hold in holds {
       now.add(hold)
@@ -49,16 +45,17 @@ package struct TimelineAdvice {
     return TimelineAdvice(batch: batch, options: options, captures: captures, now: now).text(bytes)
   }
 
+  /// It says no size for the advised options: only encoding tells it. A picture may take more bytes after another one than as a key
+  /// frame, and a picture that stays over several long segments is a key frame in each.
   private func text(_ bytes: Bytes?) -> String? {
     let isMostlyGaps = now.isMostlyGaps(of: captures.count)
     let choices = (isMostlyGaps ? holds : [Choice(options: options)]).compactMap { choice -> String? in
       guard let (choice, plan) = suited(choice), !plan.isMostlyGaps(of: captures.count), !choice.words.isEmpty else {
         return nil
       }
-      let size = bytes.map { ", at most some \(self.bytes(of: plan, $0)) bytes instead of \($0.all)" }
       let segments = "\(plan.segments) segment\(plan.segments == 1 ? "" : "s")"
       let result = "\(choice.words.joined(separator: " ")) makes \(segments) of it, not \(now.segments)"
-      return result + (size ?? "") + (plan.gapMs > 0 ? ", with \(plan.gapMs / 1_000) s of gaps" : "")
+      return result + (plan.gapMs > 0 ? ", with \(plan.gapMs / 1_000) s of gaps" : "")
     }
     guard !choices.isEmpty else { return nil }
     let fact =
@@ -66,13 +63,8 @@ package struct TimelineAdvice {
       ? "\(now.gapMs / 1_000) s of \((now.gapMs + now.shownMs) / 1_000) s are gaps, because a picture stays on screen for "
         + "at most \(options.maxHoldMs) ms"
       : "\(now.continuing) of \(now.segments) segments only continue a picture"
+        + (bytes.map { ", in \($0.all - $0.new) of \($0.all) bytes" } ?? "")
     return "\(fact); \(choices.joined(separator: "; or "))"
-  }
-
-  /// Returns an upper bound: a picture that opens no segment takes fewer bytes than its key frame.
-  private func bytes(of plan: Plan, _ bytes: Bytes) -> Int {
-    let saved = max(0, now.segments - now.continuing - plan.segments)
-    return bytes.new - Self.bytesOfSegment * saved + Self.bytesOfRepeat * plan.samples
   }
 
   // MARK: options
@@ -125,7 +117,7 @@ package struct TimelineAdvice {
     var timeline = Timeline(
       intervalMs: batch.intervalMs, maxHoldMs: isOnChange ? nil : options.maxHoldMs, segmentMs: options.segmentMs,
       film: options.film)
-    var plan = Plan(options)
+    var plan = Plan()
     for capture in captures {
       for hold in timeline.append(capture) { plan.add(hold) }
     }
@@ -135,18 +127,15 @@ package struct TimelineAdvice {
 
   /// The facts of a timeline of captures.
   private struct Plan {
-    private let segmentMs: Int64
-    private var open: (holds: [Int64], isNew: Bool) = ([], false)
+    /// Whether the open segment has a new picture.
+    private var isNew = false
     private(set) var segments = 0
     /// The segments without a new picture.
     private(set) var continuing = 0
-    private(set) var samples = 0
     private(set) var shownMs: Int64 = 0
     private(set) var gapMs: Int64 = 0
     /// The number of gaps.
     private(set) var gaps = 0
-
-    init(_ options: EncodingOptions) { segmentMs = options.segmentMs }
 
     /// Whether gaps take most of the time, and follow most pictures.
     func isMostlyGaps(of frames: Int) -> Bool { gapMs > shownMs && 2 * gaps >= frames }
@@ -155,15 +144,13 @@ package struct TimelineAdvice {
 
     mutating func add(_ hold: FrameHold) {
       shownMs += hold.holdMs
-      open.holds.append(hold.holdMs)
-      open.isNew = open.isNew || hold.status == .captured
+      isNew = isNew || hold.status == .captured
       guard let gapMs = hold.closingGapMs else { return }
       segments += 1
-      if !open.isNew { continuing += 1 }
-      samples += Int(SampleCadence(for: open.holds, segmentMs: segmentMs).sampleCount(of: open.holds))
+      if !isNew { continuing += 1 }
       self.gapMs += gapMs
       if gapMs > 0 { gaps += 1 }
-      open = ([], false)
+      isNew = false
     }
   }
 }
