@@ -40,6 +40,9 @@ static inline int clinux_find(int directory, const char *path) {
   return openat(directory, path, 010000000 | O_CLOEXEC);
 }
 
+// dup3(2) with O_CLOEXEC, which glibc declares under _GNU_SOURCE only.
+static inline int clinux_duplicate(int file, int number) { return (int)syscall(SYS_dup3, file, number, O_CLOEXEC); }
+
 // open(2) with O_TMPFILE, which glibc declares under _GNU_SOURCE only. The file may get a name later: it has the mode of a new file.
 static inline int clinux_open_unnamed(const char *directory) {
   return open(directory, 020000000 | O_DIRECTORY | O_RDWR | O_CLOEXEC, 0644);

@@ -105,7 +105,7 @@ struct ObjectBatchRemoval {
     var found = identifier.sessions(byNameOf: name)
     // Other keys are no batches, and no file can have their names.
     if batches.isPlain(name) {
-      try DurableFile.makeDirectories(copy.path)
+      try copy.make()
       let path = copy.path + "/" + lastComponent(of: object.key)
       do {
         guard try objects.download(object.key, to: path, limit: identifier.maximumBytes) != nil else {

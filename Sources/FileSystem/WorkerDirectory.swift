@@ -11,7 +11,7 @@ package final class WorkerDirectory: Sendable {
   package let path: String
   private let lock: Int32
   private let heartbeat: PeriodicThread
-  private let hasLeft = Atomic(false)
+  private let hasLeft = Mutex(false)
 
   /// Makes the directory under a hidden name, takes the lock, and then renames the directory.
   package init(in parent: String, worker: WorkerID) throws(DiskError) {
@@ -61,9 +61,29 @@ package final class WorkerDirectory: Sendable {
   }
 
   private func leave() {
-    guard !hasLeft.exchange(true, ordering: .relaxed) else { return }
-    heartbeat.stop()
-    close(lock)
+    hasLeft.withLock { hasLeft in
+      guard !hasLeft else { return }
+      hasLeft = true
+      heartbeat.stop()
+      close(lock)
+    }
+  }
+
+  /// Makes the directory again, with its lock, if something else has removed it: a cleaner of temporary files. Only for directories whose
+  /// files nobody else takes over.
+  package func restore() throws(DiskError) {
+    try hasLeft.withLock { (hasLeft) throws(DiskError) in
+      let isThere = try DurableFile.isThere(path + "/alive")
+      guard !hasLeft, !isThere else { return }
+      try DurableFile.makeDirectories(path)
+      let new = try check("open", path) {
+        open(path + "/alive", O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0o644)
+      }
+      defer { close(new) }
+      try check("flock", path) { flock(new, LOCK_EX | LOCK_NB) }
+      // The heartbeat goes on in the new file.
+      try check("dup3", path) { clinux_duplicate(new, lock) }
+    }
   }
 
   /// Takes over the directories in `parent` whose process on this host has ended, and removes those that are empty then.

@@ -4,7 +4,7 @@ import Serving
 /// The place that batches go to: a spool, or a store and a queue.
 package protocol BatchIntake: Sendable {
   /// The directory for bodies on their way, on a disk with room.
-  var drafts: String { get }
+  var drafts: String { get throws }
   /// Whether the file of a batch has its trace: ``KeptTrace``. Else the entry of the queue has it.
   var keepsTracesInFiles: Bool { get }
   /// Takes a batch; it is durable and workers see it when this returns. The call may be repeated.

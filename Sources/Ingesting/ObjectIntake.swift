@@ -21,11 +21,15 @@ package struct ObjectIntake: BatchIntake {
 
   private let batches: ObjectBatchRepository
   private let names: any NameQueue
-  package let drafts: String
+  private let draftFolder: @Sendable () throws -> String
 
-  /// - Parameter drafts: a directory for bodies on their way.
-  package init(_ batches: ObjectBatchRepository, _ names: any NameQueue, drafts: String) {
-    (self.batches, self.names, self.drafts) = (batches, names, drafts)
+  package var drafts: String { get throws { try draftFolder() } }
+
+  /// - Parameter drafts: returns a directory for bodies on their way, which it makes again if it is gone.
+  package init(
+    _ batches: ObjectBatchRepository, _ names: any NameQueue, drafts: @escaping @Sendable () throws -> String
+  ) {
+    (self.batches, self.names, draftFolder) = (batches, names, drafts)
   }
 
   private struct StoredReceipt {

@@ -21,7 +21,7 @@ import WorkQueues
   }
 
   private func take(_ text: String, as name: String = "one.tar") throws -> IntakeOutcome {
-    let intake = ObjectIntake(batches, names, drafts: scratch.path)
+    let intake = ObjectIntake(batches, names) { [scratch] in scratch.path }
     let file = try scratch.file("draft", Array(text.utf8))
     return try intake.take(file, as: DeliveredName(name, of: nil), digest: SHA256.hex(of: Array(text.utf8)))
   }
@@ -30,7 +30,7 @@ import WorkQueues
     #expect(try take("a") == .taken && take("a") == .known && take("b") == .conflict)
     #expect(objects["incoming/one.tar"] == Array("a".utf8))
     #expect(names.waitingCount() == 1)
-    let intake = ObjectIntake(batches, names, drafts: scratch.path)
+    let intake = ObjectIntake(batches, names) { [scratch] in scratch.path }
     #expect(try intake.receipt(of: DeliveredName("one.tar", of: nil))?.digest == SHA256.hex(of: Array("a".utf8)))
     #expect(try intake.receipt(of: DeliveredName("two", of: nil)) == nil && intake.waitingCounts().all == 1)
     // Published and gone.
@@ -41,7 +41,7 @@ import WorkQueues
   @Test func entryOfTheQueueHasTheTraceOfTheFirstRequest() throws {
     let step = TraceParent("00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01")
     let other = TraceParent("00-aaaa2f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01")
-    let intake = ObjectIntake(batches, names, drafts: scratch.path)
+    let intake = ObjectIntake(batches, names) { [scratch] in scratch.path }
     let digest = SHA256.hex(of: Array("a".utf8))
     for (trace, outcome) in [(step, IntakeOutcome.taken), (other, .known)] {
       let file = try scratch.file("draft", Array("a".utf8))

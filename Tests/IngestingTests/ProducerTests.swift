@@ -31,7 +31,7 @@ import WorkQueues
     let logger = Logger(label: "ingest") { _ in SwiftLogNoOpLogHandler() }
     let intake: any BatchIntake =
       isStored
-      ? ObjectIntake(ObjectBatchRepository(objects, name: "s3://test/"), names, drafts: spool.temporary)
+      ? ObjectIntake(ObjectBatchRepository(objects, name: "s3://test/"), names) { [spool] in spool.temporary }
       : try SpoolIntake(spool)
     let tokens = try scratch.file("tokens", Array("one \(Self.one)\ntwo \(Self.two)\n".utf8))
     try FileManager.default.setAttributes([.posixPermissions: 0o600], ofItemAtPath: tokens)
@@ -153,7 +153,7 @@ import WorkQueues
   /// A store may answer with any number.
   @Test(arguments: [Int64.min, Int64.max, -1]) func strangeCorrectionInAStoreDoesNoHarm(kept: Int64) throws {
     objects["ingested/clock/film"] = Array(#"{"clockOffsetMs": \#(kept), "atMs": \#(kept)}"#.utf8)
-    let intake = ObjectIntake(ObjectBatchRepository(objects, name: "s3://test/"), names, drafts: spool.temporary)
+    let intake = ObjectIntake(ObjectBatchRepository(objects, name: "s3://test/"), names) { [spool] in spool.temporary }
     let session = try #require(SessionID("film"))
     for _ in 0..<2 { #expect(try intake.clockOffsetMs(of: session, near: 3_600_000) == 3_600_000) }
   }

@@ -58,6 +58,7 @@ struct ObjectPlaylist {
       let directory = SessionDirectory(output: scratch.path, session: session.id)
       var package = HLSPackage(
         path: directory.path + "/" + HLSPackage.directory, temporary: scratch.path + "/part")
+      try scratch.make()
       try DurableFile.makeDirectories(package.path)
       let listed = there.map { HLSPlaylist.starts(in: $0.bytes) } ?? []
       let isOpen = index.isComplete && !(there.map { HLSPlaylist.hasEnded($0.bytes) } ?? false)
@@ -178,8 +179,15 @@ extension Staging {
   /// A temporary directory.
   package struct Scratch {
     package let path: String
+    private let staging: Staging
 
-    package init(in staging: Staging) { path = staging.temporaryFile() }
+    package init(in staging: Staging) {
+      self.staging = staging
+      path = staging.temporaryFile()
+    }
+
+    /// Makes it.
+    package func make() throws { try staging.makeDirectory(path) }
 
     package func remove() { try? DurableFile.removeTree(path) }
   }

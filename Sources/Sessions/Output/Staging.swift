@@ -20,17 +20,40 @@ package final class Staging: Sendable {
     try self.init(output: output, isDurable: true, worker: worker)
   }
 
-  /// For stores elsewhere: a private directory whose files need not survive a power cut.
+  /// For stores elsewhere: a private directory whose files need not survive a power cut. If a cleaner of temporary files removes it, it
+  /// is made again when it is next used.
   ///
-  /// - Throws: ``DiskError``, also if the directory belongs to another user.
+  /// - Throws: ``DiskError``; ``Failure`` if the directory belongs to another user, or if others may write to it.
   package convenience init(scratch: String, worker: WorkerID) throws {
-    if mkdir(scratch, 0o700) != 0 && errno != EEXIST { throw DiskError("mkdir", scratch) }
-    var status = stat()
-    try check("stat", scratch) { lstat(scratch, &status) }
-    guard status.st_mode & S_IFMT == S_IFDIR, status.st_uid == geteuid(), status.st_mode & 0o077 == 0 else {
-      throw DiskError("open", scratch, code: EPERM)
-    }
+    try Self.makePrivate(scratch)
     try self.init(output: scratch, isDurable: false, worker: worker)
+  }
+
+  /// Makes a directory that only this user can read, if it is missing.
+  private static func makePrivate(_ path: String) throws {
+    if mkdir(path, 0o700) != 0 && errno != EEXIST { throw DiskError("mkdir", path) }
+    var status = stat()
+    try check("stat", path) { lstat(path, &status) }
+    guard status.st_mode & S_IFMT == S_IFDIR, status.st_uid == geteuid(), status.st_mode & 0o022 == 0 else {
+      throw Failure(
+        .environment, "use", path, "it is no directory of this user alone",
+        advice: "remove it, or set TMPDIR to another directory")
+    }
+    // Others had no way to put files there.
+    if status.st_mode & 0o077 != 0 { try check("chmod", path) { chmod(path, 0o700) } }
+  }
+
+  /// Makes the directory again if it is private, and a cleaner of temporary files has removed it.
+  private func restore() throws {
+    guard !isDurable else { return }
+    try Self.makePrivate(output)
+    try directory.restore()
+  }
+
+  /// Makes a directory in the one of this process.
+  func makeDirectory(_ path: String) throws {
+    try restore()
+    try DurableFile.makeDirectories(path)
   }
 
   private init(output: String, isDurable: Bool, worker: WorkerID) throws {
@@ -64,14 +87,15 @@ package final class Staging: Sendable {
   /// Writes a file that no other process uses.
   ///
   /// - Returns: its path.
-  package func write(_ bytes: [UInt8]) throws(DiskError) -> String {
+  package func write(_ bytes: [UInt8]) throws -> String {
+    try restore()
     let path = temporaryFile()
     try DurableFile.create(path, bytes, isDurable: isDurable)
     return path
   }
 
   /// Returns the path of a video's file, which is written if the video is in memory.
-  func file(of video: StagedVideo) throws(DiskError) -> String {
+  func file(of video: StagedVideo) throws -> String {
     switch video {
     case .file(let path): path
     case .bytes(let bytes): try write(bytes)
@@ -90,5 +114,8 @@ package final class Staging: Sendable {
   package var isCutOff: Bool { directory.isLost }
 
   /// Free bytes on the output's file system.
-  package func freeBytes() throws -> Int { try DurableFile.freeBytes(at: output) }
+  package func freeBytes() throws -> Int {
+    try restore()
+    return try DurableFile.freeBytes(at: output)
+  }
 }

@@ -96,7 +96,7 @@ package final class ObjectQueue: BatchQueue {
     let copy = Staging.Scratch(in: staging)
     var isFetched = false
     defer { if !isFetched { copy.remove() } }
-    try DurableFile.makeDirectories(copy.path)
+    try copy.make()
     let path = copy.path + "/" + lastComponent(of: claim.name)
     if let tag = try batches.fetch(claim.name, to: path, limit: maximumBytes) {
       isFetched = true

@@ -134,8 +134,11 @@ struct IngestListener {
     case .remote(let remote, let staging):
       let state = try options.ingestState.map { try Spool(creating: $0) }
       let scratch = Staging.Scratch(in: staging)
-      if state == nil { try DurableFile.makeDirectories(scratch.path) }
-      intake = ObjectIntake(remote.batches, remote.names, drafts: state?.temporary ?? scratch.path)
+      intake = ObjectIntake(remote.batches, remote.names) {
+        if let state { return state.temporary }
+        try scratch.make()
+        return scratch.path
+      }
       hook = StoreHook(remote.objects.location.place, queueingIn: remote.names)
       pictureSpool = state
       forwarder = state.map { state in

@@ -43,6 +43,23 @@ struct RemoteWorkerTests: RemoteSuite {
     #expect(try worker.wait() == 0)
   }
 
+  /// systemd-tmpfiles or an operator removes what lies in TMPDIR.
+  @Test func workerGoesOnAfterACleanerOfTemporaryFilesAndTheNextOneStarts() throws {
+    let own = scratch.path("encoder-worker-\(geteuid())")
+    let tar = try Tool.output("tar", ["-C", Fixture("exact-1fps").path, "-cf", "-", "."])
+    let ingest = try RunningIngest(remote, environment: environment)
+    for number in 1...3 {
+      let answer = try ingest.send("PUT", "/v1/batches/s\(number).tar", body: tar)
+      #expect(answer.status == 201, "\(number): \(answer.text)")
+      try waitUntil("batch \(number) has a receipt") { try keys("receipts/").count == number }
+      var status = stat()
+      #expect(lstat(own, &status) == 0 && status.st_mode & 0o777 == 0o700)
+      try FileManager.default.removeItem(atPath: own)
+    }
+    #expect(ingest.stop() == 0)
+    #expect(try run(["run", "--drain"]).status == 0)
+  }
+
   private static let trace = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"
 
   /// The trace of an entry, and that of a request, which becomes one of an entry.
