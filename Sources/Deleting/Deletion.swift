@@ -3,8 +3,10 @@ import FrameBatches
 import JSON
 import Sessions
 
-/// The result of one run of `delete`: what it removed, what it left, and how it ended.
+/// The result of one run of `delete`: what it removed, what it left, and how it ended. The result of a dry run is what another run
+/// would remove.
 package struct Deletion {
+  private let isDryRun: Bool
   /// The removals in each session that has a tombstone of this run.
   package private(set) var reports: [SessionID: DeletionReport] = [:]
   package private(set) var remains = RemainingBatches()
@@ -13,7 +15,11 @@ package struct Deletion {
   /// ``Cancelled``; or a failure of a tombstone: then nothing is removed.
   package internal(set) var end = Result<Void, any Error>.success(())
 
-  mutating func begin(_ tombstone: Tombstone) { reports[tombstone.session] = DeletionReport(tombstone) }
+  init(isDryRun: Bool) { self.isDryRun = isDryRun }
+
+  mutating func begin(_ tombstone: Tombstone) {
+    reports[tombstone.session] = DeletionReport(tombstone, isDryRun: isDryRun)
+  }
 
   mutating func add(_ removed: RemovedSession, of session: SessionID) { reports[session]?.session = removed }
 
@@ -41,8 +47,12 @@ package struct DeletionReport: Sendable {
   /// The removed batches, as `done/NAME`.
   package private(set) var batches: [String] = []
   private var batchFiles = FileCount()
+  private let isDryRun: Bool
 
-  init(_ tombstone: Tombstone) { self.tombstone = tombstone }
+  init(_ tombstone: Tombstone, isDryRun: Bool) {
+    self.tombstone = tombstone
+    self.isDryRun = isDryRun
+  }
 
   fileprivate mutating func add(batch: String, _ files: FileCount) {
     batches.append(batch)
@@ -56,10 +66,11 @@ package struct DeletionReport: Sendable {
     return sum
   }
 
-  /// One line of JSON.
+  /// One line of JSON. That of a dry run has no time and no reason of a deletion.
   package func json(_ remains: RemainingBatches) -> String {
-    JSONValue.object(
-      tombstone.members.merging([
+    let head = isDryRun ? ["session": .string("\(tombstone.session)"), "dryRun": .bool(true)] : tombstone.members
+    return JSONValue.object(
+      head.merging([
         "segments": .number(session.segments), "files": .number(files.files), "bytes": .number(files.bytes),
         "batches": .array(batches.map { .string($0) }), "held": .array(remains.held.map { .string($0) }),
         "unidentified": .array(remains.unidentified.map { .string($0) }),

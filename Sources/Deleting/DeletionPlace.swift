@@ -16,26 +16,32 @@ package protocol DeletionPlace {
   func removeTombstone(of session: SessionID) throws -> Bool
   /// Removes the published files of a session that has a tombstone.
   func remove(_ session: SessionID) throws -> RemovedSession
+  /// Counts the published files that ``remove(_:)`` would remove.
+  func published(_ session: SessionID) throws -> RemovedSession
   /// Removes the batches of deleted sessions.
   ///
-  /// - Parameter begun: the sessions that this run deletes.
-  func removeBatches(of begun: Set<SessionID>) -> BatchRemovals
+  /// - Parameters:
+  ///   - begun: the sessions that this run deletes.
+  ///   - isDryRun: whether to find the batches, and to change nothing.
+  func removeBatches(of begun: Set<SessionID>, isDryRun: Bool) -> BatchRemovals
 }
 
 extension DeletionPlace {
   /// Deletes sessions. A session that cannot be removed now does not stop the others.
-  package func delete(_ tombstones: [Tombstone]) -> Deletion {
-    var deletion = Deletion()
+  ///
+  /// - Parameter isDryRun: whether to find what would be removed, and to change nothing.
+  package func delete(_ tombstones: [Tombstone], isDryRun: Bool = false) -> Deletion {
+    var deletion = Deletion(isDryRun: isDryRun)
     deletion.end = Result {
-      for tombstone in tombstones { deletion.begin(try add(tombstone)) }
+      for tombstone in tombstones { deletion.begin(isDryRun ? tombstone : try add(tombstone)) }
       for session in tombstones.map(\.session) {
         do {
-          deletion.add(try remove(session), of: session)
+          deletion.add(isDryRun ? try published(session) : try remove(session), of: session)
         } catch let failure where !(failure is Cancelled) {
           deletion.add(failure: failure)
         }
       }
-      try deletion.add(removeBatches(of: Set(deletion.reports.keys)))
+      try deletion.add(removeBatches(of: Set(deletion.reports.keys), isDryRun: isDryRun))
     }
     return deletion
   }
@@ -68,10 +74,15 @@ package struct DirectoryDeletionPlace: DeletionPlace {
     try SessionRemoval(output: output, cancellation: identifier.cancellation).remove(session)
   }
 
-  package func removeBatches(of begun: Set<SessionID>) -> BatchRemovals {
-    .of(
-      [removeLeftovers, findLeftoversOfOtherHosts, { try removeBatchesOfSpool(of: begun) }], stopsAtFailure: true
-    ) { try $0() }
+  package func published(_ session: SessionID) throws -> RemovedSession {
+    try SessionRemoval(output: output, cancellation: identifier.cancellation).count(session)
+  }
+
+  package func removeBatches(of begun: Set<SessionID>, isDryRun: Bool) -> BatchRemovals {
+    let steps: [() throws -> BatchRemovals] =
+      (isDryRun ? [] : [removeLeftovers])
+      + [findLeftoversOfOtherHosts, { try removeBatchesOfSpool(of: begun, isDryRun: isDryRun) }]
+    return .of(steps, stopsAtFailure: true) { try $0() }
   }
 
   /// Removes unpublished segments of workers that died.
@@ -86,10 +97,10 @@ package struct DirectoryDeletionPlace: DeletionPlace {
     }
   }
 
-  private func removeBatchesOfSpool(of begun: Set<SessionID>) throws -> BatchRemovals {
+  private func removeBatchesOfSpool(of begun: Set<SessionID>, isDryRun: Bool) throws -> BatchRemovals {
     guard let spool else { return BatchRemovals() }
     return try SpoolBatchRemoval(
-      spool, deleted: tombstones.sessions(), begun: begun, identifier, waitMs: waitMs
+      spool, deleted: tombstones.sessions().union(begun), begun: begun, identifier, waitMs: waitMs, isDryRun: isDryRun
     ).removeAll()
   }
 }
@@ -123,14 +134,20 @@ package struct StoreDeletionPlace: DeletionPlace {
 
   package func remove(_ session: SessionID) throws -> RemovedSession { try sessions.remove(session) }
 
-  package func removeBatches(of begun: Set<SessionID>) -> BatchRemovals {
+  package func published(_ session: SessionID) throws -> RemovedSession { try sessions.count(session) }
+
+  package func removeBatches(of begun: Set<SessionID>, isDryRun: Bool) -> BatchRemovals {
     defer { staging.remove() }
     var removals = BatchRemovals()
     if let state {
       // First, because a worker brings them into the store.
-      removals += SpoolBatchRemoval(state, deleted: begun, begun: begun, identifier, waitMs: 60_000).removeAll()
+      removals += SpoolBatchRemoval(
+        state, deleted: begun, begun: begun, identifier, waitMs: 60_000, isDryRun: isDryRun
+      ).removeAll()
     }
-    removals += ObjectBatchRemoval(ObjectBatchRepository(objects, name: name), staging: staging, identifier) {
+    removals += ObjectBatchRemoval(
+      ObjectBatchRepository(objects, name: name), staging: staging, identifier, isDryRun: isDryRun
+    ) {
       try begun.contains($0) || sessions.tombstone(of: $0) != nil
     }.removeAll()
     return removals

@@ -10,20 +10,23 @@ struct ObjectBatchRemoval {
   private let batches: ObjectBatchRepository
   private let staging: Staging
   private let identifier: BatchIdentifier
+  private let isDryRun: Bool
   private let isDeleted: (SessionID) throws -> Bool
 
   private var objects: any ObjectClient { batches.objects }
 
   /// - Parameters:
   ///   - staging: the place for fetched batches.
+  ///   - isDryRun: whether to find the batches, and to change nothing.
   ///   - isDeleted: whether a session was deleted, in this run or in an earlier one.
   init(
-    _ batches: ObjectBatchRepository, staging: Staging, _ identifier: BatchIdentifier,
+    _ batches: ObjectBatchRepository, staging: Staging, _ identifier: BatchIdentifier, isDryRun: Bool,
     isDeleted: @escaping (SessionID) throws -> Bool
   ) {
     self.batches = batches
     self.staging = staging
     self.identifier = identifier
+    self.isDryRun = isDryRun
     self.isDeleted = isDeleted
   }
 
@@ -67,7 +70,9 @@ struct ObjectBatchRemoval {
     case .found(let found):
       guard try found.sessions.allSatisfy(isDeleted) else { return identifier.remains(object.key, found) }
       // A queue may name the batch: its worker finds the receipt.
-      try batches.writeReceipt(name, object.tag, .refused, ["cause": .string("its sessions were deleted")])
+      if !isDryRun {
+        try batches.writeReceipt(name, object.tag, .refused, ["cause": .string("its sessions were deleted")])
+      }
       return removed(object, found)
     }
   }
@@ -77,7 +82,7 @@ struct ObjectBatchRemoval {
     case .stays(let reason): return reason
     case .found(let found):
       guard try found.sessions.contains(where: isDeleted) else { return identifier.remains(object.key, found) }
-      try objects.delete(object.key, nil)
+      try delete(object.key)
       return removed(object, found)
     }
   }
@@ -93,7 +98,7 @@ struct ObjectBatchRemoval {
     case .found(let found):
       guard try found.sessions.contains(where: isDeleted) else { return identifier.remains(object.key, found) }
       // After a crash between the two, the one that is left tells the session.
-      for key in found.isCertain ? [reason, object.key] : [object.key, reason] { try objects.delete(key, nil) }
+      for key in found.isCertain ? [reason, object.key] : [object.key, reason] { try delete(key) }
       return removed(object, found)
     }
   }
@@ -133,7 +138,11 @@ struct ObjectBatchRemoval {
       try identifier.sessions(byNameOf: former).sessions.contains(where: isDeleted),
       try objects.head(batch) == nil
     else { return }
-    try objects.delete(object.key, nil)
+    try delete(object.key)
+  }
+
+  private func delete(_ key: String) throws {
+    if !isDryRun { try objects.delete(key, nil) }
   }
 
   /// Returns the name that a batch had before its quarantine; nil if no reason tells it.

@@ -20,14 +20,18 @@ struct SpoolBatchRemoval {
   private let begun: Set<SessionID>
   /// Milliseconds to wait for batches that workers hold.
   private let waitMs: Int
+  private let isDryRun: Bool
 
+  /// - Parameter isDryRun: whether to find the batches, and to change nothing and wait for nobody.
   init(
-    _ spool: Spool, deleted: Set<SessionID>, begun: Set<SessionID>, _ identifier: BatchIdentifier, waitMs: Int
+    _ spool: Spool, deleted: Set<SessionID>, begun: Set<SessionID>, _ identifier: BatchIdentifier, waitMs: Int,
+    isDryRun: Bool
   ) {
     self.spool = spool
     (self.deleted, self.begun) = (deleted, begun)
     self.identifier = identifier
-    self.waitMs = waitMs
+    self.waitMs = isDryRun ? 0 : waitMs
+    self.isDryRun = isDryRun
   }
 
   /// Removes the batches. A failure stops no other removal.
@@ -70,7 +74,7 @@ struct SpoolBatchRemoval {
       guard isConcerned(found) else { return identifier.remains(path, found) }
       let files = FileCount(of: path)
       do {
-        try removal(found)
+        if !isDryRun { try removal(found) }
       } catch let failure as DiskError where failure.code == ENOENT && !DurableFile.exists(path) {
         // A worker was faster; it refuses the batch.
         return BatchRemovals()
@@ -110,7 +114,8 @@ struct SpoolBatchRemoval {
 
   /// Lets batchers make batches of the pictures that wait: these can be removed, or a worker refuses them.
   private func closeBatchers() -> BatchRemovals {
-    .of(begun.sorted { $0.description < $1.description }) { session in
+    // Their pictures are found where they wait.
+    .of(isDryRun ? [] : begun.sorted { $0.description < $1.description }) { session in
       _ = try SessionClosing(spool).request(session)
       return BatchRemovals()
     }
@@ -125,7 +130,7 @@ struct SpoolBatchRemoval {
       let path = spool.pictures + "/\(session)"
       guard try DurableFile.isThere(path) else { return BatchRemovals() }
       let files = FileCount(of: path)
-      try DurableFile.removeTree(spool.hide(path))
+      if !isDryRun { try DurableFile.removeTree(spool.hide(path)) }
       return BatchRemovals(removed: "ingest/\(session)", NamedSessions([session], isCertain: true), files)
     }
   }
@@ -137,6 +142,12 @@ struct SpoolBatchRemoval {
       let path = spool.claimed + "/" + worker.name
       guard WorkerID.isOnThisHost(worker.name) else { return BatchRemovals() }
       var removals = BatchRemovals()
+      // A lock could keep a worker from the claims.
+      if isDryRun {
+        guard try !WorkerDirectory.isAlive(path) else { return removals }
+        let claims = try Directory.entries(ifAt: path).filter { $0.kind == .directory }
+        return .of(claims) { try removeAll(in: path + "/" + $0.name) }
+      }
       try WorkerDirectory.withLockIfOwnerDead(path) {
         let claims = try Directory.entries(ifAt: path).filter { $0.kind == .directory }
         removals = .of(claims, stopsAtFailure: true) { claim in
@@ -167,6 +178,8 @@ struct SpoolBatchRemoval {
     var held: [String] = []
     for worker in try Directory.entries(ifAt: spool.claimed) where worker.kind == .directory {
       let path = spool.claimed + "/" + worker.name
+      // The batches of dead workers were found before; a removal has removed them.
+      if try isDryRun && WorkerID.isOnThisHost(worker.name) && !WorkerDirectory.isAlive(path) { continue }
       for claim in try Directory.entries(ifAt: path) where claim.kind == .directory {
         for batch in try Directory.entries(ifAt: path + "/" + claim.name) {
           let batch = path + "/" + claim.name + "/" + batch.name
@@ -202,13 +215,14 @@ struct SpoolBatchRemoval {
       identifier.sessions(byNameOf: reason.batch).sessions.contains(where: deleted.contains)
     }
     return .of(reasons) { reason in
-      try DurableFile.removeTree(reason.path)
+      if !isDryRun { try DurableFile.removeTree(reason.path) }
       return BatchRemovals()
     }
   }
 
   /// Removes all of the trash: published and removed batches, whose sessions need not be known.
   private func emptyTrash() throws -> BatchRemovals {
+    guard !isDryRun else { return BatchRemovals() }
     var removals = BatchRemovals.of(try Directory.entries(ifAt: spool.trash)) { entry in
       try DurableFile.removeTree(spool.trash + "/" + entry.name)
       return BatchRemovals()

@@ -115,6 +115,18 @@ import Testing
     try expectGone(objects)
   }
 
+  @Test func dryRunShowsWhatADeletionRemovesAndWritesNothing() throws {
+    try fill()
+    let before = Dictionary(uniqueKeysWithValues: objects.keys.map { ($0, objects[$0]) })
+    let shown = try place(objects).delete([Tombstone(id, deletedAtMs: 1, reason: "")], isDryRun: true)
+    try shown.end.get()
+    #expect(objects.keys == before.keys.sorted() && objects.keys.allSatisfy { objects[$0] == before[$0] })
+    let run = try delete(objects)
+    let (preview, report) = (try #require(shown.reports[id]), try #require(run.reports[id]))
+    #expect(preview.session == report.session && preview.batches == report.batches && preview.files == report.files)
+    #expect(preview.files.files > 10 && shown.remains == run.remains && shown.failures.isEmpty)
+  }
+
   /// Keys may have folders, and an object in quarantine may have another name than its batch had.
   @Test func patternFindsTheSessionInNamesWithFolders() throws {
     _ = try scratch.directory("plain")

@@ -50,6 +50,25 @@ import Testing
     queue.leave()
   }
 
+  /// Claims of a live worker are named, and those of a dead one are counted.
+  @Test func dryRunWaitsForNobodyAndTakesNothing() throws {
+    let own = try claim("walk@1")
+    let dead = "\(WorkerID.host)~99999999~dead1"
+    _ = try scratch.directory("spool/claimed/\(dead)/1.1.0/walk@2")
+    try scratch.file("spool/claimed/\(dead)/alive", [])
+    try scratch.file(
+      "spool/claimed/\(dead)/1.1.0/walk@2/1767859512340.jpg", try Fixture("exact-1fps").bytes("0000.jpg"))
+    let place = DirectoryDeletionPlace(
+      output: spool.defaultOutput, spool: spool, BatchIdentifier(unpacker: nil), waitMs: 600_000)
+    let before = try snapshot(of: spool.path)
+    let run = place.delete([Tombstone(id, deletedAtMs: 1, reason: "")], isDryRun: true)
+    try run.end.get()
+    #expect(run.remains.held == [own.path] && run.failures.isEmpty)
+    #expect(run.reports[id]?.batches == ["claimed/\(dead)/1.1.0/walk@2"])
+    #expect(try snapshot(of: spool.path) == before)
+    queue.leave()
+  }
+
   @Test func picturesThatNoBatchHasAreRemoved() throws {
     for session in ["walk", "other"] {
       _ = try scratch.directory("spool/ingest/\(session)/.draft")

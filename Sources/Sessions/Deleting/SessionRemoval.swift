@@ -13,6 +13,12 @@ package struct RemovedSession: Sendable, Equatable {
   package internal(set) var files = FileCount()
 
   package init() {}
+
+  /// Counts the files of a session in a directory.
+  fileprivate mutating func add(directory path: String) throws {
+    files += FileCount(of: path)
+    segments += try Directory.entries(ifAt: path).count { SegmentName.start(ofManifest: $0.name) != nil }
+  }
 }
 
 package struct SessionRemoval {
@@ -48,6 +54,22 @@ package struct SessionRemoval {
     return try removeHidden(session)
   }
 
+  /// Counts the files that ``remove(_:)`` would remove.
+  package func count(_ session: SessionID) throws -> RemovedSession {
+    var count = RemovedSession()
+    for name in try directories(of: session, where: { $0 == session.description }) {
+      try count.add(directory: output + "/" + name)
+    }
+    return count
+  }
+
+  /// Returns the names of the directories that an interrupted removal has hidden, and of others.
+  private func directories(of session: SessionID, where isOther: (String) -> Bool = { _ in false }) throws -> [String] {
+    try Directory(opening: output, followingLinks: false).entries().filter {
+      $0.kind == .directory && (isOther($0.name) || SessionDirectory.isHidden($0.name, of: session))
+    }.map(\.name)
+  }
+
   /// Removes what an output keeps of a hidden session elsewhere.
   static func forget(_ session: SessionID, output: String) throws {
     let markers = MarkerFiles(output: output)
@@ -59,12 +81,9 @@ package struct SessionRemoval {
 
   private func removeHidden(_ session: SessionID) throws -> RemovedSession {
     var removed = RemovedSession()
-    let entries = try Directory(opening: output, followingLinks: false).entries()
-    for entry in entries where entry.kind == .directory && SessionDirectory.isHidden(entry.name, of: session) {
-      let path = output + "/" + entry.name
-      removed.files += FileCount(of: path)
-      removed.segments += try Directory.entries(ifAt: path).count { SegmentName.start(ofManifest: $0.name) != nil }
-      try DurableFile.removeTree(path)
+    for name in try directories(of: session) {
+      try removed.add(directory: output + "/" + name)
+      try DurableFile.removeTree(output + "/" + name)
     }
     try Directory(opening: output).sync()
     return removed

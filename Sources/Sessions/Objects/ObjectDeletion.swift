@@ -82,8 +82,7 @@ extension ObjectSession {
       for object in page {
         try cancellation.check()
         try objects.delete(object.key, nil)
-        removed.files.add(fileOf: object.size)
-        if SegmentName.start(ofManifest: String(object.key.dropFirst(key("").count))) != nil { removed.segments += 1 }
+        add(object, to: &removed)
       }
       last = end.key
     }
@@ -97,6 +96,26 @@ extension ObjectSession {
       removed.files.add(fileOf: page.size)
     }
     return removed
+  }
+
+  /// Counts the objects that ``removeObjects(cancellation:)`` would remove.
+  func countObjects(cancellation: Cancellation) throws -> RemovedSession {
+    var count = RemovedSession()
+    var last: String?
+    while true {
+      try cancellation.check()
+      let page = try objects.list(key(""), after: last)
+      guard let end = page.last else { break }
+      for object in page { add(object, to: &count) }
+      last = end.key
+    }
+    for page in try pageKeys() { count.files.add(fileOf: page.size) }
+    return count
+  }
+
+  private func add(_ object: ObjectInfo, to count: inout RemovedSession) {
+    count.files.add(fileOf: object.size)
+    if SegmentName.start(ofManifest: String(object.key.dropFirst(key("").count))) != nil { count.segments += 1 }
   }
 
   /// Runs the work of a publisher. If it finds the session deleted, or an object of it missing because it is being deleted, objects
@@ -151,6 +170,11 @@ package struct ObjectDeletion {
   /// Removes the objects of a session that has a tombstone.
   package func remove(_ id: SessionID) throws -> RemovedSession {
     try session(id).removeObjects(cancellation: cancellation)
+  }
+
+  /// Counts the objects that ``remove(_:)`` would remove.
+  package func count(_ id: SessionID) throws -> RemovedSession {
+    try session(id).countObjects(cancellation: cancellation)
   }
 
   /// - Returns: whether there was a tombstone.

@@ -18,12 +18,12 @@ struct DeleteCommand: ReportingCommand {
       encoder-worker delete <session> ... --store <url> [<options>]
       """,
     discussion: """
-      Writes a tombstone for each session (id, time, reason), then removes its video, manifests, views and thumbnails, and its batches in the spool or store: waiting, kept and quarantined. From then on workers refuse batches of it. A second run finishes an interrupted one. Prints what was removed, the batches that workers still hold, and those that cannot be read; with --json as an object for each session, for an audit log.
+      Writes a tombstone for each session (id, time, reason), then removes its video, manifests, views and thumbnails, and its batches in the spool or store: waiting, kept and quarantined. From then on workers refuse batches of it. A second run finishes an interrupted one. Prints what was removed, the batches that workers still hold, and those that cannot be read; with --json as an object for each session, for an audit log. --dry-run prints what would be removed, and changes nothing.
       """)
 
   static let page = HelpPage(
     example: "delete 9f0c --spool spool", required: [["spool"], ["output"], ["store"]],
-    common: ["reason", "undelete", "json"])
+    common: ["reason", "dry-run", "undelete", "json"])
 
   @OptionGroup var sessions: SessionArguments
 
@@ -58,6 +58,9 @@ struct DeleteCommand: ReportingCommand {
 
   @OptionGroup var names: SessionNameOption
 
+  @Flag(help: "Show what would be done, and do nothing.")
+  var dryRun = false
+
   @Flag(help: "Remove the tombstones only: later batches are published again.")
   var undelete = false
 
@@ -74,6 +77,7 @@ struct DeleteCommand: ReportingCommand {
     }
     if store == nil && ingestState != nil { throw ValidationError("--ingest-state works with --store") }
     if undelete && reason != nil { throw ValidationError("--reason is for a deletion, not for --undelete") }
+    if undelete && dryRun { throw ValidationError("--dry-run is for a deletion, not for --undelete") }
     if let reason, reason.utf8.count > Tombstone.maximumReasonBytes {
       throw ValidationError("--reason has at most \(Tombstone.maximumReasonBytes) bytes")
     }
@@ -102,15 +106,16 @@ struct DeleteCommand: ReportingCommand {
 
   private func delete(_ ids: [SessionID], at place: any DeletionPlace) throws {
     let nowMs = WallClock.nowMs
-    let deletion = place.delete(ids.map { Tombstone($0, deletedAtMs: nowMs, reason: reason ?? "") })
+    let deletion = place.delete(
+      ids.map { Tombstone($0, deletedAtMs: nowMs, reason: reason ?? "") }, isDryRun: dryRun)
     // Also after a failure: this is the only record of the removal.
     for id in ids {
       guard let report = deletion.reports[id] else { continue }
       let removed =
         report.files.files == 0
-        ? "nothing of it was there"
-        : "\(count(report.session.segments, "segment")) and \(count(report.batches.count, "batch", "batches")) removed, "
-          + size(report.files.bytes)
+        ? "nothing of it \(dryRun ? "is" : "was") there"
+        : "\(count(report.session.segments, "segment")) and \(count(report.batches.count, "batch", "batches")) "
+          + "\(dryRun ? "would be removed" : "removed"), \(size(report.files.bytes))"
       results.tell("\(id): \(removed)", json: report.json(deletion.remains))
       if report.files.files == 0, store == nil, let others = SessionAdvice.alike(id, in: place.name) {
         say("\(place.name) has \(others): to delete them, name them")
@@ -121,15 +126,16 @@ struct DeleteCommand: ReportingCommand {
     }
     if let note = Self.note(on: deletion.remains.namedOtherwise) { say(note) }
     if let note = Self.note(onAlike: deletion.remains.alike) { say(note) }
-    for path in deletion.remains.held { say("\(path): a worker holds it; run this again when it is done") }
+    let advice = dryRun ? "a deletion waits for that" : "run this again when it is done"
+    for path in deletion.remains.held { say("\(path): a worker holds it; \(advice)") }
     if spool == nil && store == nil { say("batches were not looked for: name their spool with --spool") }
-    for id in ids where deletion.reports[id] != nil {
+    for id in ids where deletion.reports[id] != nil && !dryRun {
       results.tell("\(id): later batches of it are refused in \(place.name)")
     }
     for failure in deletion.failures { say("encoder-worker: \(failure); run it again", .error) }
     try deletion.end.get()
     if let failure = deletion.failures.first { throw ExitStatus.afterRetry(of: failure) }
-    if !deletion.remains.held.isEmpty { throw ExitStatus.temporaryFailure }
+    if !dryRun && !deletion.remains.held.isEmpty { throw ExitStatus.temporaryFailure }
   }
 
   /// Returns a line on unreadable batches whose names say other sessions; nil if there are none.
@@ -162,7 +168,8 @@ struct DeleteCommand: ReportingCommand {
     if let store {
       let objects = try S3Client(store, access.settings())
       let id = WorkerID()
-      try objects.requireConditions(tryingAt: "incoming/.\(id)", name: "\(store)")
+      // This writes an object.
+      if !dryRun { try objects.requireConditions(tryingAt: "incoming/.\(id)", name: "\(store)") }
       return StoreDeletionPlace(
         objects, name: "\(store)", staging: try Staging.temporary(for: id),
         state: try ingestState.map { try Spool(opening: $0) }, identifier)

@@ -104,6 +104,40 @@ import Testing
     #expect(second[0].files == 0 && second[0].reason == "request 17" && second[0].deletedAtMs == lines[0].deletedAtMs)
   }
 
+  @Test func dryRunShowsWhatADeletionRemovesAndChangesNothing() throws {
+    try spool.scratch.file("spool/ingest/walk/1767859512340.jpg", try Fixture("exact-1fps").bytes("0000.jpg"))
+    let before = try snapshot(of: spool.path)
+    let shown = try delete("walk", "never-seen", "--dry-run", "--reason", "request 17")
+    #expect(shown.status == 0, "\(shown.errors)")
+    #expect(try snapshot(of: spool.path) == before)
+    let told = try EncoderWorker.run("delete", "walk", "never-seen", "--dry-run", "--spool", spool.path)
+    let lines = told.text.split(separator: "\n")
+    #expect(lines.count == 2 && lines[0].hasPrefix("walk: 1 segment and 8 batches would be removed, "), "\(told.text)")
+    #expect(lines.last == "never-seen: nothing of it is there" && !told.errors.contains("refused"), "\(told.errors)")
+    #expect(try snapshot(of: spool.path) == before)
+    let undeleted = try delete("walk", "--dry-run", "--undelete")
+    #expect(undeleted.status == 64)
+    struct Preview: Decodable {
+      let session: String
+      let dryRun: Bool
+      let segments, files, bytes: Int
+      let batches, held, unidentified: [String]
+    }
+    let previews = try shown.text.split(separator: "\n").map {
+      try JSONDecoder().decode(Preview.self, from: Data($0.utf8))
+    }
+    #expect(!shown.text.contains("deletedAtMs") && !shown.text.contains("request 17"), "\(shown.text)")
+    let removed = try self.lines(delete("walk", "never-seen"))
+    for (preview, line) in zip(previews, removed) {
+      #expect(preview.session == line.session && preview.dryRun)
+      // The pictures that wait become a batch, which is removed.
+      let made = line.batches.filter { !$0.hasPrefix("incoming/walk@1767859512340") }
+      #expect(preview.segments == line.segments && preview.batches.filter { $0 != "ingest/walk" } == made)
+      #expect(preview.held == line.held && preview.unidentified == line.unidentified)
+    }
+    #expect(previews.count == 2 && previews[0].files >= removed[0].files && removed[0].files > 10)
+  }
+
   /// A torn archive may have a `batch.json` that names the session. A directory that can be read has none.
   @Test func unreadableBatchesOfOtherSessionsTakeOneLineAndReadableOnesNone() throws {
     try add("other@7", [0, 1])
