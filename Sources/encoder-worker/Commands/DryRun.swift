@@ -15,6 +15,7 @@ struct DryRun {
   /// - Throws: exit status 65 if a batch would be quarantined, ``DiskError``.
   func show(_ batches: [SelectedBatch]) throws {
     var isBad = false
+    var parts = PartNames()
     for batch in batches {
       do {
         if let refusal = batch.refusal { throw refusal }
@@ -22,6 +23,7 @@ struct DryRun {
           of: batch.path, files: batch.files, options, partLimits)
         for session in inspected {
           results.print(json: session.json, text: Self.text(session))
+          parts.add(session.batch.name, of: session.batch.session)
         }
         for session in refused {
           let bad = session.error
@@ -41,6 +43,7 @@ struct DryRun {
       }
     }
     if let profile = options.profile { say(lines: table(profile.rows)) }
+    if let hint = parts.hint { say(hint) }
     if isBad { throw ExitStatus.badBatch }
   }
 

@@ -110,6 +110,7 @@ struct EncodeCommand: ReportingCommand {
       say("session \(outdated.session): \(outdated.error); run it again when that is mended")
     }
     if let profile = options.profile { say(lines: table(profile.rows)) }
+    if let hint = published.hint { say(hint) }
     if let place = published.place(in: output), !results.json { answer(place.oneLine) }
     try end.get()
     if let own = outdatedViews.first(where: \.isOurs) { throw ExitStatus.afterRetry(of: own.error) }
@@ -123,7 +124,7 @@ struct EncodeCommand: ReportingCommand {
       let receipts = try outcome.get()
       for receipt in receipts {
         results.print(json: receipt.json, text: Self.text(receipt).oneLine)
-        if receipt.refusal == nil { published.add("\(receipt.session)") }
+        if receipt.refusal == nil { published.add(receipt) }
         for refused in receipt.refused { say("\(path): refused \(refused.source): \(refused.reason)") }
         for warning in receipt.warnings { say("\(path): \(warning)") }
         for refused in receipt.refusedSessions {
@@ -172,13 +173,21 @@ struct EncodeCommand: ReportingCommand {
 
 /// The sessions that a call has published, or found published. For any thread.
 private final class PublishedSessions: Sendable {
-  private let ids = Mutex<Set<String>>([])
+  private let sessions = Mutex<(ids: Set<SessionID>, parts: PartNames)>(([], PartNames()))
 
-  func add(_ id: String) { ids.withLock { _ = $0.insert(id) } }
+  func add(_ receipt: Receipt) {
+    sessions.withLock { sessions in
+      sessions.ids.insert(receipt.session)
+      sessions.parts.add(receipt.batch, of: receipt.session)
+    }
+  }
+
+  /// See ``PartNames/hint``.
+  var hint: String? { sessions.withLock { $0.parts.hint } }
 
   /// Returns the last line of the command, which is the same for each run; nil without a session.
   func place(in output: String) -> String? {
-    let ids = ids.withLock { $0 }
+    let ids = sessions.withLock { $0.ids }
     guard let id = ids.first else { return nil }
     return ids.count == 1 ? "the session is in \(output)/\(id)" : "\(ids.count) sessions are in \(output)"
   }

@@ -54,6 +54,24 @@ import Testing
     #expect(told(piped) == ["a"], "\(piped.errors)")
   }
 
+  @Test func batchesNamedLikePartsOfASessionGetAHintThatJoinsThem() throws {
+    for name in ["s01-0", "s01-1"] {
+      try add(name)
+      try Tool.output("tar", ["-czf", folder + "/\(name).tar.gz", "-C", folder + "/" + name, "."])
+    }
+    let batches = ["s01-0", "s01-1"].map { "\(folder)/\($0).tar.gz" }
+    let hint = "s01-0 and s01-1 are 2 sessions; if they are parts of one, use --session-from '{session}-{part}'"
+    let shown = try Tool.run(EncoderWorker.path, ["encode", "--dry-run"] + batches)
+    #expect(shown.status == 0 && shown.errors.contains(hint), "\(shown.errors)")
+    let result = try encode(batches[0], batches[1])
+    #expect(result.status == 0 && result.errors.contains(hint), "\(result.errors)")
+    let joined = try encode(batches[0], batches[1], "--session-from", "{session}-{part}")
+    #expect(!joined.errors.contains("--session-from"), "\(joined.errors)")
+    #expect(try names(in: scratch.path("output")).contains("s01"))
+    let named = try encode(batches[0], batches[1], "--session", "all")
+    #expect(!named.errors.contains("--session-from"), "\(named.errors)")
+  }
+
   @Test func aBadEntryDoesNotStopTheOthers() throws {
     try add("good")
     try Data("what is this".utf8).write(to: URL(fileURLWithPath: folder + "/bad"))
