@@ -16,9 +16,7 @@ final class ImageCodec {
     case usual
     /// WebP has the limited range of VP8 (RFC 9649, 2.5), which its decoder does not report.
     case limitedRange
-    /// From FFmpeg 9 on, libavcodec gives a JPEG XL picture only after the packet that ends the stream.
-    case atEnd
-    /// A video codec may hold a picture back, and may leave parts of it out.
+    /// A video codec may leave parts of a picture out.
     case video
   }
 
@@ -27,14 +25,9 @@ final class ImageCodec {
     guard let decoder = unsafe kind.codec.flatMap({ unsafe avcodec_find_decoder($0) }) else {
       throw RefusedPicture(Refusal("this system's libavcodec does not decode \(kind.name)", kind.conversion))
     }
-    let traits: Traits =
-      switch kind {
-      case .webp: .limitedRange
-      case .jpegXL: .atEnd
-      default: .usual
-      }
     // In addition to our own check of the header; libavutil counts a width rounded up to 64, hence the slack.
-    try unsafe self.init(decoder, maxPixels: limits.pixels + 128 * limits.side, buffer, traits)
+    try unsafe self.init(
+      decoder, maxPixels: limits.pixels + 128 * limits.side, buffer, kind == .webp ? .limitedRange : .usual)
   }
 
   /// A decoder for a picture of a HEIF file, or for a tile of it.
@@ -140,7 +133,6 @@ final class ImageCodec {
     }
     do throws(FFmpegError) {
       try unsafe check("avcodec_send_packet", avcodec_send_packet(codec.pointer, packet.pointer))
-      if traits == .video { try unsafe check("avcodec_send_packet", avcodec_send_packet(codec.pointer, nil)) }
       try receive(into: result)
       guard unsafe result.frame.pointee.decode_error_flags == 0 else {
         throw FFmpegError(function: "avcodec_receive_frame", code: cff_error_invalid_data())
@@ -166,9 +158,11 @@ final class ImageCodec {
     return result
   }
 
+  /// Receives the picture, at the end of the stream if the decoder holds it back until then: video codecs do, and so does that of
+  /// JPEG XL from FFmpeg 9 on.
   private func receive(into result: FrameBuffer) throws(FFmpegError) {
     var status = unsafe avcodec_receive_frame(codec.pointer, result.frame)
-    if traits == .atEnd && status == cff_error_eagain() {
+    if status == cff_error_eagain() {
       try unsafe check("avcodec_send_packet", avcodec_send_packet(codec.pointer, nil))
       status = unsafe avcodec_receive_frame(codec.pointer, result.frame)
     }
