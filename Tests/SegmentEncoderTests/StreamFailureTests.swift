@@ -41,6 +41,7 @@ import Testing
   private func breakStreams(_ way: String, isSandboxed: Bool) throws {
     let scratch = try ScratchDirectory()
     let directory = URL(fileURLWithPath: try scratch.directory("own"))
+    try FileManager.default.setAttributes([.posixPermissions: 0o755], ofItemAtPath: directory.path)
     // An unprivileged user can reach this copy. The superuser may start any number of threads.
     let program = scratch.path("BrokenStreams")
     let built = URL(fileURLWithPath: EncoderWorker.path).deletingLastPathComponent()

@@ -61,6 +61,11 @@ public struct Tool {
     }
     return result.output
   }
+
+  /// Compiles Swift code with `swiftc`. Its driver crashes if the path of its temporary files has a letter beyond ASCII.
+  public static func compile(_ arguments: [String]) throws -> Result {
+    try run("swiftc", arguments, environment: ["TMPDIR": "/tmp"])
+  }
 }
 
 /// A temporary directory, which is removed when the last reference is released.
@@ -74,6 +79,8 @@ public final class ScratchDirectory: Sendable {
     // Short: the path of a socket in it has at most 107 bytes, and TMPDIR may be long.
     url = parent.appendingPathComponent("se-\(UUID().uuidString.prefix(13))")
     try FileManager.default.createDirectory(at: url, withIntermediateDirectories: true)
+    // Whatever the umask is: tests run programs as another user.
+    try FileManager.default.setAttributes([.posixPermissions: 0o755], ofItemAtPath: url.path)
   }
 
   deinit { try? FileManager.default.removeItem(at: url) }

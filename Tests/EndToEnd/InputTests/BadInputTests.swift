@@ -22,7 +22,7 @@ import Testing
     // The unprivileged user can reach this copy.
     let worker = spool.scratch.path("encoder-worker")
     // Not in this process: another test that starts a program meanwhile would inherit the open copy.
-    try Tool.output("cp", [EncoderWorker.path, worker])
+    try Tool.output("install", ["-m", "755", EncoderWorker.path, worker])
     for directory in ["spool", "spool/incoming", "spool/tmp", "spool/incoming/walk"] {
       try FileManager.default.setAttributes([.posixPermissions: 0o777], ofItemAtPath: spool.scratch.path(directory))
     }

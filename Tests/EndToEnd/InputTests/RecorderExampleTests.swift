@@ -68,7 +68,8 @@ import Testing
       calling: """
         try send(to: URL(fileURLWithPath: "\(spool.path)"), session: "lobby", frames: [\(frames)], final: true)
         """)
-    try Tool.output("swiftc", ["-o", scratch.path("program/recorder"), path])
+    let compiled = try Tool.compile(["-o", scratch.path("program/recorder"), path])
+    try #require(compiled.status == 0, "\(compiled.errors)")
     try Tool.output(scratch.path("program/recorder"), [])
     try expectPublished()
   }

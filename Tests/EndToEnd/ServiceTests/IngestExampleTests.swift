@@ -85,7 +85,8 @@ import Testing
   @Test func swiftClientSends() throws {
     let program = scratch.path("send")
     let source = Self.example("SendBatch.swift")
-    try Tool.output("swiftc", ["-parse-as-library", "-swift-version", "6", source, "-o", program])
+    let compiled = try Tool.compile(["-parse-as-library", "-swift-version", "6", source, "-o", program])
+    try #require(compiled.status == 0, "\(compiled.errors)")
     try expectSent(by: program, [])
   }
 
