@@ -18,6 +18,44 @@ import Testing
     return result
   }
 
+  /// Code with an encoder compiles where a reader puts it: at the top level of `main.swift`, whose variables are globals. No program has
+  /// it there, and `finish` consumes the encoder.
+  @Test func codeWithAnEncoderCompilesInMain() throws {
+    let root = Fixture.root
+    let catalog = root.appendingPathComponent("Sources/SegmentEncoder/Documentation.docc")
+    let pages =
+      try [root.appendingPathComponent("README.md")]
+      + [catalog, root.appendingPathComponent("docs")].flatMap { folder in
+        try names(in: folder.path).filter { $0.hasSuffix(".md") }.map(folder.appendingPathComponent)
+      }
+    let blocks = try pages.flatMap { page in
+      try String(contentsOf: page, encoding: .utf8).components(separatedBy: "```swift\n").dropFirst()
+        .map { $0.components(separatedBy: "```")[0] }.filter { $0.contains("FrameEncoder(") }
+    }
+    #expect(blocks.count >= 2)
+    let before = """
+      import Foundation
+      import SegmentEncoder
+      let words = CommandLine.arguments
+      guard let session = SessionID("lobby") else { exit(1) }
+      let startMs: Int64 = 0
+
+      """
+    let build = URL(fileURLWithPath: EncoderWorker.path).deletingLastPathComponent().path
+    let sources = root.appendingPathComponent("Sources").path
+    let maps =
+      try names(in: sources).map { sources + "/" + $0 + "/module.modulemap" }
+      .filter { FileManager.default.fileExists(atPath: $0) } + [build + "/CPixels.build/module.modulemap"]
+    for block in Set(blocks) {
+      let main = try scratch.file("main.swift", Array((before + block).utf8))
+      // Only the intermediate language has the check.
+      let compiled = try Tool.compile(
+        ["-swift-version", "6", "-emit-sil", "-o", "/dev/null", "-I", build + "/Modules", main]
+          + maps.flatMap { ["-Xcc", "-fmodule-map-file=" + $0] })
+      #expect(compiled.status == 0, "\(block): \(compiled.errors)")
+    }
+  }
+
   /// Code in the articles compiles, because it is that of an example or of a test.
   @Test func codeOfTheArticlesIsThatOfTheExamples() throws {
     let root = Fixture.root
