@@ -11,7 +11,7 @@ struct TextCommand: ReportingCommand {
     discussion: """
       Reads published pictures with tesseract (Debian: tesseract-ocr), and writes the words, their places and their times beside each segment: segment-<start>.text.json. Segments that have them are left out. Masks are painted in published pictures: nothing under a mask is read.
 
-      Words on screen become searchable, also what users type and secrets that are shown. About one typed word in five is missed.
+      Words on screen become searchable, also what users type and secrets that are shown. About one word in twenty is missed.
       """)
 
   static let page = HelpPage(example: "text sessions/9f0c", common: ["again", "text-language", "json"])

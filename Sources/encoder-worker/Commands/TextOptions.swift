@@ -52,5 +52,5 @@ struct TextOptions: ParsableArguments {
 
   private static let warning =
     "--text: words on screen become searchable, also what users type and secrets that are shown; mask those. "
-    + "About one typed word in five is missed"
+    + "About one word in twenty is missed"
 }
