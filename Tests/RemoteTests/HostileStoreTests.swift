@@ -69,6 +69,28 @@ import WorkQueues
     #expect(read("rotten"))
   }
 
+  @Test func commandsThatReadSessionsEndWithAnErrorThatNamesTheStore() throws {
+    let places = [
+      "a", "secret", "endless", "large-99999999999", "lengthless", "tagless", "status-403", "redirect", "halflist",
+      "samelist-1", "foreignlist", "badtag-1",
+    ]
+    let calls = [
+      ["stitch", "x", "--to", scratch.path("x.mp4")], ["pictures", "x", "--at", "+1s", "--to", scratch.path("x.png")],
+      ["reencode", "x", "--quality", "small", "--output", scratch.path("y")], ["verify", "x"], ["verify"],
+    ]
+    for place in places {
+      for words in calls {
+        let result = try Tool.run(
+          EncoderWorker.path, words + ["--store", "s3://replay/\(place)"],
+          environment: server.environment.merging(["TMPDIR": scratch.path("")]) { $1 })
+        let text = result.text + result.errors
+        #expect([65, 75].contains(result.status) && text.contains("s3://replay/\(place)/"), "\(words): \(text)")
+        #expect(!text.contains(scratch.path("encoder-worker")), "\(text)")
+      }
+    }
+    #expect(try !names(in: scratch.path).contains { $0.hasPrefix("x") })
+  }
+
   @Test func stalledDownloadThrowsAfterTheTimeout() throws {
     let environment = server.environment
     var settings = try S3Settings { environment[$0] }

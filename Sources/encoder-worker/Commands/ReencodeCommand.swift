@@ -86,9 +86,17 @@ struct ReencodeCommand: ReportingCommand {
     }
     if let id = try place.session(source) {
       try SessionDirectory.requireOutside(output)
-      return try place.withCopy(of: id, StoredNeeds()) { try reencode($0, options) }
+      let needs = StoredNeeds { try videos(of: $0, id, options) }
+      return try place.withCopy(of: id, needs) { try reencode($0, options) }
     }
     try reencode(source, options)
+  }
+
+  /// Returns the starts of the segments that are not made yet; nil for all. An archive compares the key frames of all.
+  private func videos(of path: String, _ id: SessionID, _ options: Reencoding.Options) throws -> Set<Int64>? {
+    guard !options.isArchive else { return nil }
+    let made = try SessionDirectory(output: output, session: id).publishedStarts()
+    return Set(try SessionDirectory(at: path).publishedStarts()).subtracting(made)
   }
 
   private func reencode(_ source: String, _ options: Reencoding.Options) throws {

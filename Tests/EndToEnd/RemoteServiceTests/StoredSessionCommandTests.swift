@@ -85,6 +85,17 @@ struct StoredSessionCommandTests: RemoteSuite {
     #expect(wanted.status == 0 && stored.status == 0 && stored.text == wanted.text, "\(stored.errors)")
     let (made, other) = (try contents(scratch.path("smaller/" + id)), try contents(scratch.path("stored/" + id)))
     #expect(made == other && made.count > 4)
+    // A second run continues, and reads no video whose segment is made.
+    let video = try #require(try keys("output/\(id)/").last { $0.hasSuffix(".mp4") })
+    for name in [video, video.replacing(".mp4", with: ".json"), "session.json", "session.ffconcat"] {
+      try FileManager.default.removeItem(atPath: scratch.path("stored/\(id)/\(name)"))
+    }
+    for name in try keys("output/\(id)/") where name.hasSuffix(".mp4") && name != video {
+      try client.delete("output/\(id)/" + name, nil)
+    }
+    let again = try read(["reencode", id] + options + [scratch.path("stored")])
+    #expect(again.status == 0 && again.text.contains(#""encoded":1,"#), "\(again.errors)")
+    #expect(try contents(scratch.path("stored/" + id)) == made)
     try expectNoScratch()
   }
 
