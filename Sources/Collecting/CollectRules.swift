@@ -21,6 +21,8 @@ package struct CollectRules: Sendable {
   package var sinceMs: Int64?
   /// Milliseconds after which a folder with nothing that can be taken is reported.
   package var silenceMs = 60_000
+  /// The free space that it leaves on the disk of the spool.
+  package var freeSpace = FreeSpace()
 
   package init() {}
 

@@ -118,7 +118,9 @@ package final class Collector {
   /// - Parameters:
   ///   - changes: the events since the last step.
   ///   - shouldContinue: asked between files and between batches.
+  /// - Throws: ``LowDiskSpace``: nothing is copied; ``DiskError``.
   package func step(_ changes: FolderChanges = FolderChanges(), shouldContinue: () -> Bool = { true }) throws {
+    try rules.freeSpace.require(at: home)
     source.beginStep()
     try batcher.compactIfLarge()
     let ending = try closing.requests(to: closingHome)
@@ -131,6 +133,7 @@ package final class Collector {
 
   /// Publishes all complete files but the newest of each session, as far as there is time; the sessions go on in the next run.
   package func stop() throws {
+    try rules.freeSpace.require(at: home)
     let deadlineMs = clock() + Self.graceMs
     source.beginStep()
     try look(FolderChanges(), isWhole: true) { clock() < deadlineMs }

@@ -47,8 +47,9 @@ final class IngestGate: Sendable {
   /// Throws ``ProblemDetails`` if some bytes more would leave too little free space. Not each body announces its size, and bodies compete
   /// for the same space, so each asks again while it comes.
   func requireRoom(for bytes: Int = 0) throws {
-    let least = max(settings.minFree, IngestSettings.smallestFree)
-    guard try settings.freeBytes(intake.drafts) - bytes >= least else {
+    do {
+      try settings.freeSpace.atLeast(IngestSettings.smallestFree).require(for: bytes, at: intake.drafts)
+    } catch is LowDiskSpace {
       throw ProblemDetails(.unavailable, "too little free space on the worker's disk", retryAfterS: 30)
     }
   }

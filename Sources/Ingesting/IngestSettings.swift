@@ -7,10 +7,8 @@ package struct IngestSettings: Sendable {
   package var input = InputOptions()
   /// Those of the worker.
   package var limits = Limits()
-  /// Free bytes that bodies leave on their disk.
-  package var minFree = 0
-  /// Returns the free bytes of the disk of a path.
-  package var freeBytes: @Sendable (String) throws -> Int = { try DurableFile.freeBytes(at: $0) }
+  /// The free space that bodies leave on their disk, beside ``smallestFree``.
+  package var freeSpace = FreeSpace()
   /// Batches that may wait for a worker.
   package var backlog = 10_000
   /// Milliseconds after which captures are older than what is kept; nil if all is kept.

@@ -21,14 +21,6 @@ struct UnknownFailure: ClassifiedError {
   var pauseMs: Int { 1_000 << (2 * (count - 1)) }
 }
 
-/// Less disk space is free than `--min-free` asks for.
-struct LowDiskSpace: ClassifiedError {
-  var kind: Failure.Kind { .environment }
-  let free: Int
-  let wanted: Int
-  var description: String { "\(free) bytes free in the output, less than the \(wanted) of --min-free" }
-}
-
 /// Another process took this worker for dead and removed its directory.
 struct WorkerEvicted: ClassifiedError {
   var kind: Failure.Kind { .environment }

@@ -75,7 +75,7 @@ final class FilmCache: Sendable {
   private let freeBytes: @Sendable () -> Int
   private let state = Monitor(State())
 
-  /// - Parameter freeBytes: returns the free bytes of the disk with the films.
+  /// - Parameter freeBytes: returns the bytes that films may take on their disk.
   init(_ limits: Limits = Limits(), freeBytes: @escaping @Sendable () -> Int) {
     (self.limits, self.freeBytes) = (limits, freeBytes)
   }
@@ -233,9 +233,13 @@ enum FilmsBusy: BusyError {
     case .queue(let count): "make the film: \(count) others wait to be made"
     case .room(let bytes, let films, let most, let free):
       "make the film: no room for \(bytes) bytes beside films that are being downloaded or made (at most \(films), "
-        + "\(most) bytes together; \(free) bytes are free on the disk); run stitch for a film of any size"
+        + "\(most) bytes together; \(free) bytes may be written to the disk); run stitch for a film of any size"
     }
   }
+}
+
+extension LowDiskSpace: BusyError {
+  package var retryAfterS: Int { 30 }
 }
 
 extension HTTPRequest {

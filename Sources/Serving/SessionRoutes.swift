@@ -12,6 +12,7 @@ import Showing
 package final class SessionRoutes: Sendable {
   let catalog: SessionCatalog
   private let scratch: String
+  private let freeSpace: FreeSpace
   private let version: String
   private let films: FilmCache
   /// JPEGs of small pictures.
@@ -32,14 +33,21 @@ package final class SessionRoutes: Sendable {
 
   /// - Parameters:
   ///   - scratch: a directory for films that are being downloaded.
+  ///   - freeSpace: the free space that films leave on their disk.
   ///   - version: of the program, for metrics.
-  package convenience init(_ catalog: SessionCatalog, scratch: String, version: String) {
-    self.init(catalog, scratch: scratch, version: version, RouteGates())
+  package convenience init(
+    _ catalog: SessionCatalog, scratch: String, _ freeSpace: FreeSpace = FreeSpace(), version: String
+  ) {
+    self.init(catalog, scratch: scratch, freeSpace, version: version, RouteGates())
   }
 
-  init(_ catalog: SessionCatalog, scratch: String, version: String, _ gates: RouteGates) {
+  init(
+    _ catalog: SessionCatalog, scratch: String, _ freeSpace: FreeSpace = FreeSpace(), version: String,
+    _ gates: RouteGates
+  ) {
     (self.catalog, self.scratch, self.version, self.gates) = (catalog, scratch, version, gates)
-    films = FilmCache { (try? DurableFile.freeBytes(at: scratch)) ?? .max }
+    self.freeSpace = freeSpace
+    films = FilmCache { (try? freeSpace.room(at: scratch)) ?? .max }
   }
 
   /// Removes what is cached of sessions that were deleted or removed. Call it every few seconds.
@@ -262,7 +270,16 @@ package final class SessionRoutes: Sendable {
             bytes: try animation.map { try playback.animationBytes(of: clip, as: $0.format, maxSide: $0.maxSide) }
               ?? playback.bytes(in: range),
             isAnimation: animation != nil, isAbandoned: request.isAbandoned)
-          wanted = (film, { [scratch] in try playback.film(of: clip, as: animation, in: scratch, progress: $0) })
+          wanted = (
+            film,
+            { [scratch, freeSpace] requireClient in
+              try playback.film(of: clip, as: animation, in: scratch) {
+                try requireClient()
+                // Others write to the disk, too.
+                try freeSpace.require(at: scratch)
+              }
+            }
+          )
         }
         var reply = HTTPResponse(format.map { $0 == .gif ? .gif : .webp } ?? .mp4, [], tag: tag)
         let name = "\(session)\(part).\(format?.rawValue ?? "mp4")"

@@ -1,4 +1,5 @@
 import Foundation
+import Synchronization
 import TestSupport
 import Testing
 
@@ -31,6 +32,19 @@ import Testing
       session: session, times: instants(3), endMs: Self.startMs + 4_000, isFinal: true, isOpen: true)
     #expect(try folder.batches() == [first, last])
     #expect(try names(in: folder.folder).isEmpty)
+  }
+
+  @Test func picturesWaitInTheirFolderForFreeSpace() throws {
+    let free = Mutex(99)
+    folder.rules.freeSpace = FreeSpace(minimum: 100)
+    folder.rules.freeSpace.freeBytes = { _ in free.withLock { $0 } }
+    try captures(0, 1, 2, 3)
+    #expect(throws: LowDiskSpace.self) { try folder.pass(seconds: 8) }
+    #expect(throws: LowDiskSpace.self) { try folder.collector?.stop() }
+    #expect(try folder.batches().isEmpty && names(in: folder.folder).count == 4)
+    free.withLock { $0 = 100 }
+    try folder.pass(seconds: 8)
+    #expect(try folder.batches().map(\.times) == [instants(0, 1, 2)])
   }
 
   @Test func pauseBeginsAnotherSessionUnlessItIsNamed() throws {

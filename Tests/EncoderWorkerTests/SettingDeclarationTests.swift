@@ -29,7 +29,7 @@ private let program: any ParsableCommand.Type = encoder_worker.EncoderWorker.sel
     "encode": capture.union(encoding).union(["output", "sentry"]),
     "enqueue": capture.union(remote).union(["spool", "limit", "token-file"]),
     "collect": capture.union(log).union([
-      "spool", "token-file", "batch-every", "end-after-pause", "keep", "recursive", "session-every",
+      "spool", "token-file", "batch-every", "end-after-pause", "keep", "recursive", "session-every", "min-free",
     ]),
     "stitch": sandbox.union(["gaps", "store", "unsigned", "expires", "plain"]),
     "pictures": sandbox.union(["columns", "width", "store", "unsigned"]), "text": sandbox.union(["text-language"]),
@@ -44,7 +44,7 @@ private let program: any ParsableCommand.Type = encoder_worker.EncoderWorker.sel
     "prune": ["spool", "output", "lease"],
     "end": ["output", "spool", "store", "unsigned"],
     "delete": sandbox.union(["output", "spool", "store", "unsigned", "session-from"]),
-    "serve": sandbox.union(["listen", "host"]),
+    "serve": sandbox.union(["listen", "host", "min-free"]),
     "reconcile": remote,
     "config show": [], "config check": ["store", "unsigned"],
   ]

@@ -118,8 +118,8 @@ import WorkQueues
   @Test func bodyEndsWhenTheDiskHasTooLittleRoom() throws {
     let free = Mutex(1 << 30)
     let routes = try routes {
-      $0.minFree = 900 << 20
-      $0.freeBytes = { _ in
+      $0.freeSpace = FreeSpace(minimum: 900 << 20)
+      $0.freeSpace.freeBytes = { _ in
         free.withLock { free in
           defer { free -= 50 << 20 }
           return free
@@ -145,7 +145,7 @@ import WorkQueues
     let open = try routes()
     let full = try routes { $0.backlog = 0 }
     let small = try routes { ($0.limits.unpackedBytes, $0.limits.fileBytes) = (10, 10) }
-    let low = try routes { $0.minFree = .max / 2 }
+    let low = try routes { $0.freeSpace = FreeSpace(minimum: .max / 2) }
     let closed = try routes(tokens: "kiosk 0123456789abcdef kiosk-\n")
     let picture = try Fixture("exact-1fps").bytes("0000.jpg")
     let batch = try Archive.tar(

@@ -1,5 +1,7 @@
+import FileSystem
 import FrameBatches
 import Showing
+import Synchronization
 import TestSupport
 import Testing
 
@@ -31,6 +33,31 @@ import Testing
     // A gate that has places answers, if only that there is no such session.
     #expect([200, 404].contains(answer(route, try routes(RouteGates())).status), "\(route.pattern)")
     #expect(answer(route, try routes(RouteGates()), isGone: true).status == 499, "\(route.pattern)")
+  }
+
+  /// The disk has too little room before a film is begun, or while it is made.
+  @Test func filmLeavesTheFreeSpaceOfItsDisk() throws {
+    let package = try GrowingPackage()
+    try package.publish(0..<15, package.views())
+    let minimum = 1 << 40
+    let answers = Mutex<[Int]>([])
+    var freeSpace = FreeSpace(minimum: minimum)
+    freeSpace.freeBytes = { _ in answers.withLock { $0.count > 1 ? $0.removeFirst() : $0[0] } }
+    func answer(_ free: Int...) throws -> HTTPResponse {
+      answers.withLock { $0 = free }
+      let routes = SessionRoutes(
+        try SessionCatalog(of: package.output), scratch: scratch.path, freeSpace, version: "1")
+      return routes.answer(
+        HTTPRequest(
+          method: "GET", path: "/sessions/walk/session.mp4", header: { _ in nil }, argument: { _ in nil },
+          isAbandoned: { false }))
+    }
+    let none = try answer(minimum + 10)
+    #expect(none.status == 503 && none.headers.contains { $0 == ("Retry-After", "10") }, "\(none.status)")
+    let less = try answer(minimum + 1 << 30, minimum - 1)
+    #expect(less.status == 503 && less.headers.contains { $0 == ("Retry-After", "30") }, "\(less.status)")
+    #expect(try answer(minimum + 1 << 30).status == 200)
+    #expect(try names(in: scratch.path).isEmpty)
   }
 
   @Test(arguments: RouteGates.Name.allCases) func workOfOneKindDoesNotKeepOthersOut(full: RouteGates.Name) throws {

@@ -76,7 +76,8 @@ public final class SpoolWorker: Sendable {
     let (queue, store) = try Self.open(
       spool, output: settings.output, as: id, lease: HeartbeatMonitor.defaultLease, views)
     let rules = WorkerRules(
-      keepsBatches: settings.keepsBatches, maxTimeS: settings.maxTimeS, minFreeBytes: settings.minFreeBytes)
+      keepsBatches: settings.keepsBatches, maxTimeS: settings.maxTimeS,
+      freeSpace: FreeSpace(minimum: settings.minFreeBytes))
     var reports = WorkerReports(to: logger)
     reports.metrics = metrics ?? systemMetrics
     let worker = Worker(id, queue: queue, store: store, options: options, rules, reports: reports)

@@ -25,6 +25,7 @@ package final class TextPasses: Sendable {
   private let engine: TextEngine
   private let output: String
   private let decoders: DecoderForkServer?
+  private let freeSpace: FreeSpace
   private let shutdown: ShutdownState
   private let logger: Logger
   private let state = Mutex(State())
@@ -34,11 +35,13 @@ package final class TextPasses: Sendable {
   /// - Parameters:
   ///   - store: an output directory.
   ///   - decoders: those that read videos; nil to decode the worker's own segments in this process.
+  ///   - freeSpace: the free space of the output's disk that words need. With less, sessions wait.
   ///   - shutdown: a stop request ends the work within a second.
   package init(
-    _ engine: TextEngine, of store: any WorkerStore, decoders: DecoderForkServer?, shutdown: ShutdownState,
-    logger: Logger
+    _ engine: TextEngine, of store: any WorkerStore, decoders: DecoderForkServer?, _ freeSpace: FreeSpace = FreeSpace(),
+    shutdown: ShutdownState, logger: Logger
   ) {
+    self.freeSpace = freeSpace
     (self.engine, self.output, self.decoders) = (engine, store.staging.output, decoders)
     (self.shutdown, self.logger) = (shutdown, logger)
   }
@@ -89,7 +92,17 @@ package final class TextPasses: Sendable {
 
   /// Reads the sessions that wait, until there are none.
   private func pass(_ cancellation: Cancellation) {
-    while !cancellation.isRequested, let session = next() { read(session, cancellation) }
+    while !cancellation.isRequested, hasRoom, let session = next() { read(session, cancellation) }
+  }
+
+  /// The worker logs that there is too little room.
+  private var hasRoom: Bool {
+    do {
+      try freeSpace.require(at: output)
+      return true
+    } catch {
+      return !(error is LowDiskSpace)
+    }
   }
 
   private static func advice(_ session: String) -> String {
@@ -111,9 +124,10 @@ package final class TextPasses: Sendable {
     do {
       let report = try SessionText(engine, of: directory, cancellation: cancellation).write(.missing) { _, _ in
         try cancellation.check()
+        try freeSpace.require(at: output)
       }
       log(report, about)
-    } catch is Cancelled {
+    } catch let error where error is Cancelled || error is LowDiskSpace {
       add(session)
     } catch {
       let facts: Logger.Metadata = ["error": "\(error)", "advice": "\(Self.advice("\(session)"))"]

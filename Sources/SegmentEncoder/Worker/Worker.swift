@@ -36,12 +36,8 @@ package final class Worker: Sendable {
   /// One for each thread.
   private let encoders = Mutex<[BatchEncoder]>([])
 
-  /// Throws ``LowDiskSpace`` if less than ``WorkerRules/minFreeBytes`` are free.
-  func requireRoom() throws {
-    guard rules.minFreeBytes > 0 else { return }
-    let free = try store.staging.freeBytes()
-    if free < rules.minFreeBytes { throw LowDiskSpace(free: free, wanted: rules.minFreeBytes) }
-  }
+  /// Throws ``LowDiskSpace`` if there is too little room for a new batch.
+  func requireRoom() throws { try rules.freeSpace.require(at: store.staging.output) }
 
   /// - Parameter texts: reads the words in what is published; nil if nobody asks for them.
   package init(

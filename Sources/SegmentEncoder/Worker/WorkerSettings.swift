@@ -1,3 +1,4 @@
+import FileSystem
 import Logging
 import Notifying
 import WorkQueues
@@ -8,15 +9,17 @@ package struct WorkerRules: Sendable {
   package var keepsBatches: Bool
   /// The timeout of a batch, in seconds.
   package var maxTimeS: Int
-  /// Free bytes on the output's disk that a new batch needs.
-  package var minFreeBytes: Int
+  /// The free space of the output's disk that a new batch needs.
+  package var freeSpace: FreeSpace
   /// A session ends when nothing of it was published for that long, in milliseconds; nil if it ends on request only.
   package var endAfterMs: Int64?
 
-  package init(keepsBatches: Bool = false, maxTimeS: Int = 3_600, minFreeBytes: Int = 0, endAfterMs: Int64? = nil) {
+  package init(
+    keepsBatches: Bool = false, maxTimeS: Int = 3_600, freeSpace: FreeSpace = FreeSpace(), endAfterMs: Int64? = nil
+  ) {
     self.keepsBatches = keepsBatches
     self.maxTimeS = maxTimeS
-    self.minFreeBytes = minFreeBytes
+    self.freeSpace = freeSpace
     self.endAfterMs = endAfterMs
   }
 }

@@ -61,6 +61,7 @@ struct CollectCommand: ReportingCommand {
   @Option(help: ArgumentHelp("Leave older pictures: unix ms, ISO 8601, or an age such as 2h.", valueName: "time"))
   var since: String?
 
+  @OptionGroup var freeSpace: FreeSpaceOption
   @OptionGroup var capture: CaptureArguments
   @OptionGroup var log: LogOptions
   @OptionGroup var settings: SettingsOption
@@ -150,6 +151,7 @@ struct CollectCommand: ReportingCommand {
     rules.everyMs = batchEvery * 1_000
     rules.idleMs = endAfterPause * 1_000
     rules.keepsSources = keep
+    rules.freeSpace = freeSpace.rule
     rules.session = session
     if session == nil {
       let found = try options.session(ofFolder: path)

@@ -111,7 +111,7 @@ struct IngestListener {
   ///   - tombstone: returns that of a session that was deleted.
   ///   - trouble: the reason why the worker starts no batch; nil if it does.
   func start(
-    _ target: Target, of worker: BatchEncoder.Options, minFree: Int, retainMs: Int64?, hosts: [String],
+    _ target: Target, of worker: BatchEncoder.Options, _ freeSpace: FreeSpace, retainMs: Int64?, hosts: [String],
     logger: Logger,
     isStopping: @escaping @Sendable () -> Bool, endSession: @escaping @Sendable (SessionID) throws -> EndState,
     tombstone: @escaping @Sendable (SessionID) throws -> Tombstone?,
@@ -120,7 +120,7 @@ struct IngestListener {
     var settings = IngestSettings()
     settings.input = worker.input
     settings.limits = worker.limits
-    (settings.minFree, settings.retainMs) = (minFree, retainMs)
+    (settings.freeSpace, settings.retainMs) = (freeSpace, retainMs)
     settings.backlog = options.ingestBacklog
     let intake: any BatchIntake
     let pictureSpool: Spool?

@@ -64,11 +64,7 @@ struct RunCommand: ReportingCommand {
   @Option(help: .setting("Timeout of a batch in seconds; then it counts as failed.", valueName: "seconds"))
   var maxTime = 3_600
 
-  @Option(
-    help: .setting(
-      "Minimum free bytes on the output disk (with a queue: in TMPDIR) before a batch is started.", valueName: "bytes"),
-    transform: ByteCount.parse)
-  var minFree = 0
+  @OptionGroup var freeSpace: FreeSpaceOption
 
   @Option(
     help: .setting(
@@ -183,11 +179,11 @@ struct RunCommand: ReportingCommand {
     reports.counters = handover?.counters ?? WorkerCounters()
     (reports.write, reports.notifier) = (notifications.write, notifier)
     let rules = WorkerRules(
-      keepsBatches: keepBatches, maxTimeS: maxTime, minFreeBytes: minFree,
+      keepsBatches: keepBatches, maxTimeS: maxTime, freeSpace: freeSpace.rule,
       endAfterMs: endAfter.map { 1_000 * Int64($0) })
     let worker = Worker(
       id, queue: queue, store: store, options: options, rules,
-      texts: text.passes(engine, store, options, shutdown, logger), reports: reports)
+      texts: text.passes(engine, store, options, freeSpace.rule, shutdown, logger), reports: reports)
     let loop = WorkerLoop(
       worker, threads: segments.threads, drains: drain, shutdown: shutdown,
       retention: passes(in: store, shutdown, worker.logger))
@@ -195,7 +191,7 @@ struct RunCommand: ReportingCommand {
     defer { withExtendedLifetime(server) {} }
     let target = remote.map { IngestListener.Target.remote($0, store.staging) } ?? .spool(source.spool ?? "")
     let ingesting = try ingestListener?.start(
-      target, of: options, minFree: minFree, retainMs: retention.retain?.ms, hosts: host, logger: logger,
+      target, of: options, freeSpace.rule, retainMs: retention.retain?.ms, hosts: host, logger: logger,
       isStopping: { shutdown.isStopping },
       endSession: { session in
         let state = try worker.requestEnd(of: session)

@@ -31,6 +31,7 @@ struct ServeCommand: ReportingCommand {
     help: .setting("Accept requests for this host name, too. May be given several times.", valueName: "name"))
   var host: [String] = []
 
+  @OptionGroup var freeSpace: FreeSpaceOption
   @OptionGroup var sandbox: SandboxOptions
   @OptionGroup var settings: SettingsOption
 
@@ -57,7 +58,8 @@ struct ServeCommand: ReportingCommand {
       throw Failure(
         .usage, "", output, "a spool; its sessions are in \(output)/output, or where its worker says")
     }
-    let site = SessionRoutes(catalog, scratch: temporaryDirectory, version: EncoderWorker.version)
+    let site = SessionRoutes(
+      catalog, scratch: temporaryDirectory, freeSpace.rule, version: EncoderWorker.version)
     let server = try HTTPServer(
       on: ListeningSocket(at: listen ?? ListenAddress(host: "127.0.0.1", port: 8_080)), hosts: host
     ) { site.answer($0) }

@@ -44,10 +44,10 @@ struct TextOptions: ParsableArguments {
 
   /// Returns what reads the pictures that a worker publishes; nil without tesseract.
   func passes(
-    _ engine: TextEngine?, _ store: any WorkerStore, _ options: BatchEncoder.Options, _ shutdown: ShutdownState,
-    _ logger: Logger
+    _ engine: TextEngine?, _ store: any WorkerStore, _ options: BatchEncoder.Options, _ freeSpace: FreeSpace,
+    _ shutdown: ShutdownState, _ logger: Logger
   ) -> TextPasses? {
-    engine.map { TextPasses($0, of: store, decoders: options.decoders, shutdown: shutdown, logger: logger) }
+    engine.map { TextPasses($0, of: store, decoders: options.decoders, freeSpace, shutdown: shutdown, logger: logger) }
   }
 
   private static let warning =
