@@ -275,7 +275,11 @@ package final class WorkerLoop: Sendable {
       }
     }
     worker.texts?.finish(all: drains && !shutdown.isStopping)
-    if drains && !shutdown.isStopping { retention?.pass() }
+    if drains && !shutdown.isStopping, let retention {
+      // Views that are not written yet would add bytes after the pass.
+      flushPending(all: true)
+      retention.pass()
+    }
     flushPending(all: true)
     worker.queue.leave()
     worker.store.staging.remove()

@@ -1,5 +1,5 @@
-// Finds the oldest segments of all sessions. Their videos are taken from the oldest on, session by session in the order of their
-// starts, until enough bytes are found. It reads the head of each session's files, and the list of those segments only.
+// Finds the oldest segments of all sessions. They are taken from the oldest on, session by session in the order of their starts, until
+// enough bytes are found. It reads the list of those segments only.
 
 import Encoding
 import FileSystem
@@ -7,21 +7,28 @@ import FrameBatches
 
 struct OldestSegments {
   let output: String
+  let bytes: OutputBytes
   /// In unix milliseconds.
   let nowMs: Int64
   let shouldContinue: @Sendable () -> Bool
 
-  /// Returns which segments of which sessions to remove, so that the videos of all sessions have at most a number of bytes.
+  /// Returns which segments of which sessions to remove, so that all sessions take about a number of bytes, or less.
   func rules(for sessions: [SessionID], maximumBytes: Int) throws -> [(session: SessionID, rule: RemovalRule)] {
     var excess = -maximumBytes
-    var queue = SegmentQueue()
+    var sizes: [SessionID: SessionBytes] = [:]
     for session in sessions {
       guard shouldContinue() else { return [] }
-      let directory = SessionDirectory(output: output, session: session)
-      // A session that is gone, or whose views are not written yet, counts in the next pass.
-      guard let head = try? directory.indexHead() else { continue }
-      excess += head.bytes
-      var list = SegmentList(directory)
+      // A session that cannot be read counts in the next pass.
+      guard let size = try? bytes.bytes(of: session) else { continue }
+      excess += size.lasting
+      sizes[session] = size
+    }
+    guard excess > 0 else { return [] }
+    var queue = SegmentQueue()
+    for session in sessions where sizes[session] != nil {
+      guard shouldContinue() else { return [] }
+      // One whose views are not written yet goes on in the next pass.
+      var list = SegmentList(SessionDirectory(output: output, session: session))
       if let start = list.next() { queue.add(start, list) }
     }
     let idleSinceMs = nowMs - RetentionLimits.idleMs
@@ -32,7 +39,8 @@ struct OldestSegments {
       let rule = RemovalRule.starting(beforeMs: start + 1, idleSinceMs: idleSinceMs)
       // The last segment of a session stays, unless all of it may go.
       if next == nil, (try? list.directory.isOver(rule, list.directory.publishedStarts())) != true { continue }
-      excess -= (try? DurableFile.size(of: list.directory.path + "/" + SegmentName.video(start))) ?? 0
+      let video = OutputBytes.size(of: list.directory.path + "/" + SegmentName.video(start))
+      excess -= sizes[list.directory.session]?.ofSegment(video: video) ?? 0
       ends[list.directory.session] = start + 1
       if let next { queue.add(next, list) }
     }

@@ -1,5 +1,5 @@
 // Rolling retention: removes the first segments of an output's sessions, those that are too old, or the oldest of all until the
-// videos have room. Several workers and `prune` may do so at once: a session that another process holds is left for the next pass.
+// sessions have room. Several workers and `prune` may do so at once: a session that another process holds is left for the next pass.
 
 import FileSystem
 import FrameBatches
@@ -8,7 +8,8 @@ import FrameBatches
 package struct RetentionLimits: Sendable, Equatable {
   /// The maximum age of a segment since its publication, in milliseconds; nil for no limit.
   package var ageMs: Int64?
-  /// The maximum size of all videos, in bytes; nil for no limit.
+  /// The bytes of the disk that all sessions may take; nil for no limit. Files of `hls/` that no playlist names any more are not among
+  /// them: these may take a tenth more.
   package var maximumBytes: Int?
 
   package init(ageMs: Int64? = nil, maximumBytes: Int? = nil) {
@@ -21,6 +22,9 @@ package struct RetentionLimits: Sendable, Equatable {
   package var intervalMs: Int {
     maximumBytes == nil ? Int(min(max((ageMs ?? 0) / 1_000, 60_000), 3_600_000)) : 60_000
   }
+
+  /// The bytes up to which files of `hls/` keep the time that players have for them.
+  static func most(of maximumBytes: Int) -> Int { maximumBytes + maximumBytes / 10 }
 
   /// A session without a publication for this time does not go on: for the limit of bytes it may be removed as a whole.
   static let idleMs: Int64 = 86_400_000
@@ -43,9 +47,13 @@ package struct RetentionReport: Sendable {
 }
 
 package struct RollingRetention: Sendable {
+  /// The number of times that a pass counts the bytes.
+  private static let rounds = 5
+
   private let limits: RetentionLimits
   private let output: String
   private let views: SessionViews
+  private let bytes: OutputBytes
   private let temporary: @Sendable () throws -> String
   private let shouldContinue: @Sendable () -> Bool
 
@@ -57,6 +65,7 @@ package struct RollingRetention: Sendable {
     shouldContinue: @escaping @Sendable () -> Bool = { true }
   ) {
     (self.limits, self.output, self.views) = (limits, output, views)
+    bytes = OutputBytes(output: output)
     (self.temporary, self.shouldContinue) = (temporary, shouldContinue)
   }
 
@@ -74,16 +83,50 @@ package struct RollingRetention: Sendable {
       let age = limits.ageMs.map { RemovalRule.published(byMs: nowMs - $0) }
       for session in sessions where shouldContinue() { perform(age, on: session, isDryRun, &report) }
       if let maximum = limits.maximumBytes, shouldContinue() {
-        let oldest = OldestSegments(output: output, nowMs: nowMs, shouldContinue: shouldContinue)
-        for (session, rule) in try oldest.rules(for: sessions, maximumBytes: maximum) where shouldContinue() {
-          perform(rule, on: session, isDryRun, &report)
-        }
+        let oldest = OldestSegments(output: output, bytes: bytes, nowMs: nowMs, shouldContinue: shouldContinue)
+        try removeOldest(oldest, of: sessions, beyond: maximum, isDryRun, &report)
+        if !isDryRun { removeSuperseded(of: sessions, beyond: RetentionLimits.most(of: maximum), &report) }
+        bytes.keep(sessions)
       }
     } catch {
       report.failures.append(error)
     }
     report.removed.sort { $0.session.description < $1.session.description }
     return report
+  }
+
+  /// Removes the oldest segments. The bytes that go with a segment are an estimate, so all are counted again, and more are removed.
+  private func removeOldest(
+    _ oldest: OldestSegments, of sessions: [SessionID], beyond maximum: Int, _ isDryRun: Bool,
+    _ report: inout RetentionReport
+  ) throws {
+    for _ in 0..<(isDryRun ? 1 : Self.rounds) {
+      let before = report.segments
+      for (session, rule) in try oldest.rules(for: sessions, maximumBytes: maximum) where shouldContinue() {
+        perform(rule, on: session, isDryRun, &report)
+      }
+      guard report.segments > before, shouldContinue() else { return }
+    }
+  }
+
+  /// Removes files of `hls/` that no playlist names, before their time: the limit of the disk comes before players that are late.
+  private func removeSuperseded(of sessions: [SessionID], beyond most: Int, _ report: inout RetentionReport) {
+    let sizes = sessions.compactMap { session in (try? bytes.bytes(of: session)).map { (session: session, bytes: $0) } }
+    var all = sizes.reduce(0) { $0 + $1.bytes.all }
+    for (session, size) in sizes.sorted(by: { $0.bytes.superseded > $1.bytes.superseded }) {
+      guard all > most, size.superseded > 0, shouldContinue() else { return }
+      do {
+        let directory = SessionDirectory(output: output, session: session)
+        let lists = SupersededLists(output: output, temporary: try temporary())
+        if try directory.lockedIfFree({ try lists.removeDue(in: directory, atMs: .max) }) != nil {
+          all -= size.superseded
+        }
+      } catch is SessionHeld {
+        // The next pass removes them.
+      } catch {
+        report.failures.append(error)
+      }
+    }
   }
 
   /// Removes the sessions that are on their way out.

@@ -14,11 +14,12 @@ struct RetentionOptions: ParsableArguments {
   var limits: RetentionLimits { RetentionLimits(ageMs: retain?.ms, maximumBytes: videos.maxBytes) }
 }
 
-/// The limit of the size of all videos.
+/// The limit of the bytes that sessions take.
 struct VideoBytesOption: ParsableArguments {
   @Option(
     help: ArgumentHelp(
-      "Remove the oldest segments until all videos have at most this many bytes, as 500GB.", valueName: "bytes"),
+      "Remove the oldest segments until all sessions take at most this many bytes of the disk, as 500GB.",
+      valueName: "bytes"),
     transform: ByteCount.parse)
   var maxBytes: Int?
 

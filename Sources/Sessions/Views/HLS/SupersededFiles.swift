@@ -32,6 +32,8 @@ struct SupersededFiles: Equatable {
     return Array(lines.sorted { $0.0 < $1.0 }.map { "\($0.1) \($0.0)\n" }.joined().utf8)
   }
 
+  var names: Set<String> { Set(dueMs.keys).union(removingMs.keys) }
+
   var isEmpty: Bool { dueMs.isEmpty && removingMs.isEmpty }
 
   /// Returns whether a package writes files of this name whose content never changes.

@@ -24,6 +24,9 @@ package struct SupersededLists {
     ((try? Directory.entries(ifAt: path)) ?? []).compactMap { SessionID($0.name) }
   }
 
+  /// Returns the names of the listed files of a session.
+  func names(of session: SessionID) throws(DiskError) -> Set<String> { try list(of: session).names }
+
   /// Lists the files that only the published playlist of a package names, and `files` that no playlist names. Call it with the
   /// session locked, before the playlist is replaced.
   func replace(
@@ -118,5 +121,8 @@ package struct SupersededLists {
     }
   }
 
-  private func file(of session: SessionID) -> String { path + "/" + session.description }
+  private func file(of session: SessionID) -> String { Self.file(of: session, in: output) }
+
+  /// The path of a session's list.
+  static func file(of session: SessionID, in output: String) -> String { "\(output)/.superseded/\(session)" }
 }
