@@ -153,9 +153,10 @@ package final class WorkerLoop: Sendable {
     pool.offer(retries.due())
     guard pool.isEmpty, try hasRoom(), hasRoomForEvents(), !worker.queue.isPausing else { return true }
     let deferredNames = retries.deferredNames
-    pool.offer(
-      try worker.queue.waiting().filter { !deferredNames.contains($0.name ?? "") }.map(Worker.WorkItem.waiting))
-    guard drains && pool.isIdle && isDelivered && !retries.isAwaiting else { return true }
+    let entries = try worker.queue.waiting().filter { !deferredNames.contains($0.name ?? "") }
+    pool.offer(entries.map(Worker.WorkItem.waiting))
+    // The pool may be idle again: claims that brought nothing do not make the queue empty.
+    guard drains && entries.isEmpty && pool.isIdle && isDelivered && !retries.isAwaiting else { return true }
     // Dead workers may have held more batches than one scan takes over.
     if try takeOver() || worker.endSessions(now: true) > 0 { return true }
     guard let retention, !hasEndedSessions.exchange(true, ordering: .relaxed) else { return false }
