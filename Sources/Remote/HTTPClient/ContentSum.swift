@@ -1,4 +1,4 @@
-// Objects are checked when they are read: a disk, a store or a proxy may give other bytes than those that were written.
+// Answers are checked when they are read: a disk, a store or a proxy may give other bytes than those that were written.
 
 import FileSystem
 
