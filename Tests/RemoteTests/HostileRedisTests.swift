@@ -66,7 +66,9 @@ import Testing
   )
     throws
   {
-    let queue = try stream(HostileRedis(mode))
+    let server = try HostileRedis(mode)
+    defer { withExtendedLifetime(server) {} }
+    let queue = try stream(server)
     let claim = try #require(try queue.next())
     #expect(claim.attempt == attempt && claim.failures == attempt)
     let taken = try #require(try queue.takeOver().first)

@@ -312,12 +312,14 @@ import Testing
     // Room for about half of the segments, and the files of both sessions.
     func bytes() throws -> Int { try diskBytes(of: session.path) + diskBytes(of: other.path) }
     let before = try bytes()
-    let room = before * 75 / 100
+    let room = before * 85 / 100
     let report = try retain(seconds: 1_000_000, at: 40, maximumBytes: room)
     #expect((4...7).contains(report.segments) && report.removed.count == 2, "\(report.segments)")
     #expect(try sizes().map(\.startMs) == all.dropFirst(report.segments).map(\.startMs))
     let after = try bytes()
-    #expect(after <= room && after > room - before / 5, "\(after) of \(before)")
+    #expect(after <= RetentionLimits.most(of: room) && after > room - before / 5, "\(after) of \(before)")
+    // Views that are written after a pass count in the next one.
+    try retain(seconds: 1_000_000, at: 40, maximumBytes: room)
     #expect(try retain(seconds: 1_000_000, at: 40, maximumBytes: room).segments == 0)
     // The last segments of sessions that go on stay.
     try retain(seconds: 1_000_000, at: 40, maximumBytes: 1)

@@ -87,10 +87,11 @@ import Testing
     ).errors
     let shown = Array(zip(times, log.matches(of: /checksum:([0-9A-F]+)/).map { String($0.1) }))
     #expect(shown.count == times.count)
-    // A fragment begins with the pictures before it, for a tick each.
-    let held = zip(shown, shown.dropFirst()).filter { $1.0 - $0.0 > 1.5 }.map(\.0.1)
+    // A fragment begins with the pictures before it, for a tick each. Then it repeats the last one, each second before its end.
+    let held = zip(shown, shown.dropFirst()).filter { $0.0 >= 4 && $0.0 < 122 && $1.0 - $0.0 > 0.5 }.map(\.0.1)
     let last = try #require(shown.last { $0.0 < 4 }).1
-    #expect(held.count == 20 && Set(held) == [last], "\(shown)")
+    #expect(held.count == 6 * 20 && Set(held) == [last], "\(shown)")
+    #expect(zip(times, times.dropFirst()).allSatisfy { $1 - $0 < 1.001 })
     let plan = try StitchPlan(segments(), gaps: .hold)
     #expect(plan.gaps == 0 && plan.chapters.isEmpty && plan.durationMs == 124_000)
     let idle = try #require(IdleRule("cut"))

@@ -47,8 +47,8 @@ package struct RetentionReport: Sendable {
 }
 
 package struct RollingRetention: Sendable {
-  /// The number of times that a pass counts the bytes.
-  private static let rounds = 5
+  /// The number of times that a pass counts the bytes. The next pass goes on.
+  private static let rounds = 64
 
   private let limits: RetentionLimits
   private let output: String

@@ -137,7 +137,8 @@ import Testing
     try add("a@2")
     let result = try encode(folder)
     #expect(result.status == 65)
-    #expect(result.errors.contains("it holds batches: encode each of them with --batches \(folder)"))
+    let advice = "it holds batches: encode each of them with --batches "
+    #expect([folder, "'\(folder)'"].contains { result.errors.contains(advice + $0) })
     // An empty directory, or one with other contents, gets no such advice.
     let other = try scratch.directory("other/notes")
     #expect(!(try encode(other)).errors.contains("--batches"))
