@@ -18,7 +18,7 @@ struct DeleteCommand: ReportingCommand {
       encoder-worker delete <session> ... --store <url> [<options>]
       """,
     discussion: """
-      Writes a tombstone for each session (id, time, reason), then removes its video, manifests, views and thumbnails, and its batches in the spool or store: waiting, kept and quarantined. From then on workers refuse batches of it. A second run finishes an interrupted one. Prints what was removed, the batches that workers still hold, and those that cannot be read; with --json as an object for each session, for an audit log. --dry-run prints what would be removed, and changes nothing.
+      Writes a tombstone for each session (id, time, reason), then removes its video, manifests, views and thumbnails, and its batches in the spool or store: waiting, kept and quarantined. From then on workers refuse batches of it. A second run finishes an interrupted one. Prints what was removed, the batches that workers still hold, and those that cannot be read. With --json it prints an object for each session, for an audit log. With --dry-run it prints what would be removed, and changes nothing.
       """)
 
   static let page = HelpPage(
