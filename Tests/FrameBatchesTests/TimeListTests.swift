@@ -227,7 +227,7 @@ import Testing
     let path = try batch((1...4).map { "img\($0).png" })
     let list = try scratch.file(lastComponent(of: path) + "/input.txt", Array(Self.concat.utf8))
     let error = #expect(throws: BadBatch.self) { try read(path, options()) }
-    #expect(error?.advice == "--times \(list) with --start T (film needs no start)")
+    #expect(error?.advice == "--times \(list.shellWord) with --start T (film needs no start)")
     #expect(try read(path, list, start: "\(Self.start)").frames.count == 4)
     // A list of other pictures is no remedy.
     try scratch.file(lastComponent(of: path) + "/input.txt", Array("other.png 1767859512.0".utf8))

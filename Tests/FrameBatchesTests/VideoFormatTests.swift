@@ -2,6 +2,7 @@ import Foundation
 import TestSupport
 import Testing
 
+@testable import FileSystem
 @testable import FrameBatches
 
 @Suite struct VideoFormatTests {
@@ -54,7 +55,7 @@ import Testing
       for name in names { try scratch.file("videos/" + name, start) }
       let bad = #expect(throws: BadBatch.self) { try BatchReader(reading: folder) }
       try FileManager.default.removeItem(atPath: folder)
-      return (bad?.cause ?? "", bad?.advice.replacing(scratch.path, with: "") ?? "")
+      return (bad?.cause ?? "", bad?.advice.replacing(folder.shellWord, with: "/videos") ?? "")
     }
     let mp4 = [0, 0, 0, 24] + Array("ftypisom".utf8)
     let parts = try advice(["part-0.mp4", "part-1.mp4"], mp4)

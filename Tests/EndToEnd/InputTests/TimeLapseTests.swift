@@ -39,10 +39,7 @@ import Testing
     let (followed, silence) = try encode("--capture", "onChange", "--segment", "600", output: "followed")
     #expect(silence.isEmpty, "\(silence)")
     #expect(followed.manifests.count == 12)
-    let bytes = followed.manifests.reduce(0) { $0 + $1.bytes }
-    let promised = try #require(
-      advice.split(separator: " ").drop { $0 != "some" }.dropFirst().first.flatMap { Int($0) })
-    #expect(bytes <= promised)
+    #expect(!advice.contains("at most some"), "\(advice)")
     // Each picture is on screen for its minute.
     #expect(followed.manifests.flatMap(\.frames).map(\.holdMs) == Array(repeating: 60_000, count: 120))
     #expect(followed.manifests.allSatisfy { $0.gapAfterMs == 0 })

@@ -1,3 +1,4 @@
+import FileSystem
 import Foundation
 import TestSupport
 import Testing
@@ -73,7 +74,7 @@ import Testing
       #expect(try snapshot(of: spool.path + "/quarantine/hall@1").mapValues(\.bytes) == before)
       let reason = try spool.reason("hall@1")
       #expect(reason.cause.hasPrefix("4 of 5 pictures would not be shown; 4 of these, the first shot 0.jpg: "))
-      let command = "encoder-worker quarantine retry --spool \(spool.path) --accept -- hall@1"
+      let command = "encoder-worker quarantine retry --spool \(spool.path.shellWord) --accept -- hall@1"
       #expect(reason.advice.hasSuffix("; or publish it as it is: " + command))
       #expect(try !names(in: spool.output).contains("hall"))
       try retry("hall@1")

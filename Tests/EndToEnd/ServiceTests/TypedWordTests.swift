@@ -6,8 +6,8 @@ import Testing
 @Suite(.enabled(if: Tool.readsText, "tesseract is not installed: scripts/setup test"))
 struct TypedWordTests {
   /// Sizes of letters in pixels, and words of each.
-  private static let sizes = Extent.of([16, 36, 60], full: Array(stride(from: 16, through: 60, by: 4)))
-  private static let words = Extent.of(2, full: 12)
+  private static let sizes = Extent.of([16, 40], full: Array(stride(from: 16, through: 60, by: 4)))
+  private static let words = Extent.of(1, full: 12)
 
   private struct Text: Decodable {
     struct Word: Decodable {
