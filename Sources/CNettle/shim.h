@@ -6,12 +6,19 @@
 #include <nettle/sha2.h>
 #include <nettle/version.h>
 
-static inline void cnettle_sha256_digest(struct sha256_ctx *context, unsigned char digest[SHA256_DIGEST_SIZE]) {
+// Ends a computation. Before version 4 each of these functions takes the size of the digest.
 #if NETTLE_VERSION_MAJOR >= 4
-  nettle_sha256_digest(context, digest);
+#define CNETTLE_DIGEST(function, context, size, digest) function(context, digest)
 #else
-  nettle_sha256_digest(context, SHA256_DIGEST_SIZE, digest);
+#define CNETTLE_DIGEST(function, context, size, digest) function(context, size, digest)
 #endif
+
+static inline void cnettle_sha256_digest(struct sha256_ctx *context, unsigned char digest[SHA256_DIGEST_SIZE]) {
+  CNETTLE_DIGEST(nettle_sha256_digest, context, SHA256_DIGEST_SIZE, digest);
+}
+
+static inline void cnettle_md5_digest(struct md5_ctx *context, unsigned char digest[MD5_DIGEST_SIZE]) {
+  CNETTLE_DIGEST(nettle_md5_digest, context, MD5_DIGEST_SIZE, digest);
 }
 
 static inline void cnettle_hmac_sha256(
@@ -20,17 +27,5 @@ static inline void cnettle_hmac_sha256(
   struct hmac_sha256_ctx context;
   nettle_hmac_sha256_set_key(&context, keyCount, key);
   nettle_hmac_sha256_update(&context, count, bytes);
-#if NETTLE_VERSION_MAJOR >= 4
-  nettle_hmac_sha256_digest(&context, digest);
-#else
-  nettle_hmac_sha256_digest(&context, SHA256_DIGEST_SIZE, digest);
-#endif
-}
-
-static inline void cnettle_md5_digest(struct md5_ctx *context, unsigned char digest[MD5_DIGEST_SIZE]) {
-#if NETTLE_VERSION_MAJOR >= 4
-  nettle_md5_digest(context, digest);
-#else
-  nettle_md5_digest(context, MD5_DIGEST_SIZE, digest);
-#endif
+  CNETTLE_DIGEST(nettle_hmac_sha256_digest, &context, SHA256_DIGEST_SIZE, digest);
 }

@@ -1,6 +1,6 @@
 /// The bytes that a process leaves free on each disk that it writes to: `--min-free`. Each writer of large files asks here.
 package struct FreeSpace: Sendable {
-  package let minimum: Int
+  package private(set) var minimum: Int
   /// Returns the free bytes of the disk of a path.
   package var freeBytes: @Sendable (String) throws -> Int = { try DurableFile.freeBytes(at: $0) }
 
@@ -24,8 +24,8 @@ package struct FreeSpace: Sendable {
 
   /// Returns a rule that leaves a number of bytes, even without `--min-free`.
   package func atLeast(_ bytes: Int) -> FreeSpace {
-    var rule = FreeSpace(minimum: max(minimum, bytes))
-    rule.freeBytes = freeBytes
+    var rule = self
+    rule.minimum = max(minimum, bytes)
     return rule
   }
 }

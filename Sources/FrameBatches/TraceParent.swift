@@ -12,8 +12,7 @@ package struct TraceParent: Sendable, Equatable, CustomStringConvertible {
   package init?(_ text: String) {
     guard text.utf8.count == Self.length else { return nil }
     let parts = text.split(separator: "-", omittingEmptySubsequences: false)
-    let isHexadecimal = parts.joined().utf8.allSatisfy { (48...57).contains($0) || (97...102).contains($0) }
-    guard parts.map(\.utf8.count) == [2, 32, 16, 2], isHexadecimal, parts[0] == "00",
+    guard parts.map(\.utf8.count) == [2, 32, 16, 2], parts.joined().isHexadecimal, parts[0] == "00",
       parts[1...2].allSatisfy({ $0.contains { $0 != "0" } })
     else { return nil }
     description = text

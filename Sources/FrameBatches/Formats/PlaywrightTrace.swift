@@ -82,16 +82,12 @@ struct PlaywrightTrace {
     guard let picture = file ?? members["sha1"]?.string.map({ "resources/" + $0 }) else {
       return .failure(BadEvent(reason: "it names no picture"))
     }
-    let page = members["pageId"]?.string?.lowercased().utf8.split(separator: UInt8(ascii: "@")).last
-    guard let page, (1...64).contains(page.count), page.allSatisfy(Self.isHexadecimal) else {
+    let page = members["pageId"]?.string?.lowercased().split(separator: "@").last.map(String.init)
+    guard let page, (1...64).contains(page.utf8.count), page.isHexadecimal else {
       return .failure(BadEvent(reason: "it names no page"))
     }
     guard let timeMs = instant(members, picture) else { return .failure(BadEvent(reason: "it tells no time")) }
-    return .success(Event(page: String(Substring(page)), picture: picture, timeMs: timeMs))
-  }
-
-  private static func isHexadecimal(_ byte: UInt8) -> Bool {
-    (UInt8(ascii: "0")...UInt8(ascii: "9")).contains(byte) || (UInt8(ascii: "a")...UInt8(ascii: "f")).contains(byte)
+    return .success(Event(page: page, picture: picture, timeMs: timeMs))
   }
 
   /// Returns the browser's time of the frame; without one, the time when the trace received it.

@@ -17,18 +17,29 @@ struct ContentSum {
   private enum Sums {
     case sha256(SHA256, told: String)
     case md5(MD5, told: String)
-    /// Nothing is told.
-    case none
+    case untold
 
     init(_ headers: [String: String], tagsAreMD5: Bool) {
-      if let told = headers[ContentSum.header]?.lowercased(), ContentSum.isHexadecimal(told, 64) {
+      if let told = headers[ContentSum.header].flatMap({ ContentSum.digits(of: $0, 64) }) {
         self = .sha256(SHA256(), told: told)
       } else if tagsAreMD5, let told = headers["etag"].flatMap(ContentSum.md5(ofTag:)),
         ["AES256", nil].contains(headers[ContentSum.encryption]), headers[ContentSum.customerEncryption] == nil
       {
         self = .md5(MD5(), told: told)
       } else {
-        self = .none
+        self = .untold
+      }
+    }
+
+    mutating func update(_ bytes: UnsafeRawBufferPointer) {
+      switch self {
+      case .sha256(var sum, let told):
+        sum.update(bytes)
+        self = .sha256(sum, told: told)
+      case .md5(var sum, let told):
+        sum.update(bytes)
+        self = .md5(sum, told: told)
+      case .untold: break
       }
     }
   }
@@ -37,18 +48,9 @@ struct ContentSum {
 
   /// Takes the next bytes of a response with these headers.
   mutating func add(_ bytes: UnsafeRawBufferPointer, _ headers: [String: String]) {
-    switch sums ?? Sums(headers, tagsAreMD5: tagsAreMD5) {
-    case .sha256(var sum, let told):
-      // The old value goes first, so that the sum is not copied.
-      sums = nil
-      sum.update(bytes)
-      sums = .sha256(sum, told: told)
-    case .md5(var sum, let told):
-      sums = nil
-      sum.update(bytes)
-      sums = .md5(sum, told: told)
-    case .none: sums = Sums.none
-    }
+    var sums = sums ?? Sums(headers, tagsAreMD5: tagsAreMD5)
+    sums.update(bytes)
+    self.sums = sums
   }
 
   /// Returns what is wrong with a whole response, in words; nil if nothing is.
@@ -57,7 +59,7 @@ struct ContentSum {
     switch sums ?? Sums(headers, tagsAreMD5: tagsAreMD5) {
     case .sha256(var all, let written): (name, sum, told) = ("SHA-256", all.finish(), written)
     case .md5(var all, let written): (name, sum, told) = ("MD5", all.finish(), written)
-    case .none: return nil
+    case .untold: return nil
     }
     return sum == told ? nil : "its bytes are not those that were written: their \(name) is \(sum), not \(told)"
   }
@@ -65,10 +67,12 @@ struct ContentSum {
   /// Returns the MD5 that a tag has the form of.
   static func md5(ofTag tag: String) -> String? {
     let digits = tag.hasPrefix("\"") && tag.hasSuffix("\"") ? String(tag.dropFirst().dropLast()) : tag
-    return isHexadecimal(digits, 32) ? digits.lowercased() : nil
+    return Self.digits(of: digits, 32)
   }
 
-  private static func isHexadecimal(_ text: String, _ count: Int) -> Bool {
-    text.utf8.count == count && text.allSatisfy(\.isHexDigit)
+  /// Returns a text of so many hexadecimal digits in lower case; nil if it is none.
+  private static func digits(of text: String, _ count: Int) -> String? {
+    let digits = text.lowercased()
+    return digits.utf8.count == count && digits.isHexadecimal ? digits : nil
   }
 }

@@ -25,11 +25,7 @@ extension RedisReply {
   static let maximumGroupBytes = 500
 
   /// The SHA-1 of a script, which `SCRIPT LOAD` returns.
-  var digest: String? {
-    guard let text, text.utf8.count == 40, text.utf8.allSatisfy({ (48...57).contains($0) || (97...102).contains($0) })
-    else { return nil }
-    return text
-  }
+  var digest: String? { text.flatMap { $0.utf8.count == 40 && $0.isHexadecimal ? $0 : nil } }
 
   /// The ID of a group, which each script gets as an argument.
   var group: String? {

@@ -41,13 +41,9 @@ final class OutputBytes: Sendable {
   /// Milliseconds after the last change of a directory within which a further change may leave its time as it is.
   private static let settledMs: Int64 = 2_000
 
-  /// The times of the last changes of a session's directories, in nanoseconds.
-  private struct Version: Equatable {
-    var times: [Int64] = []
-  }
-
   private let output: String
-  private let known = Mutex<[SessionID: (version: Version, bytes: SessionBytes)]>([:])
+  /// The bytes of sessions, and the times of the last changes of their directories, in nanoseconds.
+  private let known = Mutex<[SessionID: (changesNs: [Int64], bytes: SessionBytes)]>([:])
 
   init(output: String) { self.output = output }
 
@@ -58,8 +54,8 @@ final class OutputBytes: Sendable {
     let path = output + "/\(session)"
     guard try DurableFile.isDirectory(path) else { return nil }
     let places = [path, path + "/" + HLSPackage.directory, path + "/" + ThumbnailPackage.directory]
-    let version = Version(times: (places + [SupersededLists.file(of: session, in: output)]).map(Self.changedNs))
-    if let known = known.withLock({ $0[session] }), known.version == version { return known.bytes }
+    let changesNs = (places + [SupersededLists.file(of: session, in: output)]).map(Self.changedNs)
+    if let known = known.withLock({ $0[session] }), known.changesNs == changesNs { return known.bytes }
     let superseded = try SupersededLists(output: output).names(of: session)
     var bytes = SessionBytes()
     if let found = try Self.count(in: places[0], by: Self.kind) {
@@ -73,9 +69,9 @@ final class OutputBytes: Sendable {
       bytes.described += found[.described].bytes
       bytes.shared += found[.shared].bytes + found.own
     }
-    let isSettled = version.times.allSatisfy { $0 / 1_000_000 < nowMs - Self.settledMs }
+    let isSettled = changesNs.allSatisfy { $0 / 1_000_000 < nowMs - Self.settledMs }
     let counted = bytes
-    known.withLock { $0[session] = isSettled ? (version, counted) : nil }
+    known.withLock { $0[session] = isSettled ? (changesNs, counted) : nil }
     return bytes
   }
 

@@ -87,7 +87,7 @@ struct DeleteCommand: ReportingCommand {
     // Start the sandbox before the process has threads.
     let readsBatches = !undelete && (spool != nil || store != nil)
     let decoders = try readsBatches ? sandbox.decoders(Limits()) : nil
-    let stop = PendingStop(try TerminationSignals())
+    let stop = SignalledStop(try TerminationSignals())
     let place = try place(decoders, stop)
     let ids = sessions.ids
     if undelete {
@@ -159,12 +159,12 @@ struct DeleteCommand: ReportingCommand {
     return first.joined(separator: ", ") + (batches.count > 3 ? ", and \(batches.count - 3) more" : "")
   }
 
-  private func place(_ decoders: DecoderForkServer?, _ stop: PendingStop) throws -> any DeletionPlace {
+  private func place(_ decoders: DecoderForkServer?, _ stop: SignalledStop) throws -> any DeletionPlace {
     var options = InputOptions()
     options.sessionFrom = try names.pattern()
     let identifier = BatchIdentifier(
       options: options, wanted: sessions.ids, unpacker: decoders,
-      cancellation: Cancellation(stop.isRequested))
+      cancellation: Cancellation({ stop.isRequested }))
     if let store {
       let objects = try S3Client(store, access.settings())
       let id = WorkerID()
@@ -182,18 +182,5 @@ struct DeleteCommand: ReportingCommand {
       ? "no directory" : spool.map { !$0.allows(output: output) } ?? false ? "batches lie there" : nil
     if let cause { throw BadTarget(path: output, cause: cause, advice: "name the directory where sessions go") }
     return DirectoryDeletionPlace(output: DurableFile.resolved(output), spool: spool, identifier)
-  }
-}
-
-/// A request to stop, by a signal. For one thread.
-private final class PendingStop {
-  private let signals: TerminationSignals
-  private var isStopped = false
-
-  init(_ signals: TerminationSignals) { self.signals = signals }
-
-  func isRequested() -> Bool {
-    isStopped = isStopped || signals.takePending()
-    return isStopped
   }
 }

@@ -71,7 +71,7 @@ struct SessionStoreOptions: ParsableArguments {
     defer { temporary.remove() }
     let scratch = Staging.Scratch(in: temporary)
     defer { scratch.remove() }
-    try DurableFile.makeDirectories(scratch.path)
+    try scratch.make()
     return try body(scratch.path)
   }
 }

@@ -1,6 +1,5 @@
 import FileSystem
 import Glibc
-import Synchronization
 
 /// Requests to a store from several threads: each waits for the network most of its time.
 enum ParallelFetch {
@@ -30,44 +29,38 @@ enum ParallelFetch {
       return results
     }
     let count = min(threads, items.count)
-    let state = SharedState(State<Result>(running: count))
+    let state = Monitor(State<Result>(running: count))
     let group = ThreadGroup()
     for _ in 0..<count {
       do {
         try group.start { work(items, state, body) }
       } catch {
-        state.value.withLock { state in
+        state.change { state in
           state.running -= 1
           state.failure = state.failure ?? (items.count, error)
         }
       }
     }
     defer { group.join() }
-    while case (let done, let running) = state.value.withLock({ ($0.results.count, $0.running) }), running > 0 {
+    while case (let done, let running) = state.read({ ($0.results.count, $0.running) }), running > 0 {
       do {
         try progress(done)
       } catch {
-        state.value.withLock { $0.next = items.count }
+        state.change { $0.next = items.count }
         throw error
       }
       usleep(lookUs)
     }
-    return try state.value.withLock { state in
-      if let failure = state.failure { throw failure.error }
-      return items.indices.compactMap { state.results[$0] }
-    }
-  }
-
-  private final class SharedState<Result>: Sendable {
-    let value: Mutex<State<Result>>
-    init(_ value: sending State<Result>) { self.value = Mutex(value) }
+    let (results, failure) = state.read { ($0.results, $0.failure) }
+    if let failure { throw failure.error }
+    return items.indices.compactMap { results[$0] }
   }
 
   private static func work<Item, Result: Sendable>(
-    _ items: [Item], _ state: SharedState<Result>, _ body: (Item) throws -> Result
+    _ items: [Item], _ state: Monitor<State<Result>>, _ body: (Item) throws -> Result
   ) {
     func take() -> Int? {
-      state.value.withLock { state in
+      state.change { state in
         guard state.next < items.count, state.failure == nil else { return nil }
         defer { state.next += 1 }
         return state.next
@@ -76,14 +69,14 @@ enum ParallelFetch {
     while let index = take() {
       do {
         let result = try body(items[index])
-        state.value.withLock { $0.results[index] = result }
+        state.change { $0.results[index] = result }
       } catch {
         let failed = error
-        state.value.withLock { state in
+        state.change { state in
           if state.failure.map({ $0.index > index }) ?? true { state.failure = (index, failed) }
         }
       }
     }
-    state.value.withLock { $0.running -= 1 }
+    state.change { $0.running -= 1 }
   }
 }
