@@ -19,7 +19,12 @@ package struct OpenSession: Sendable, Equatable {
   }
 
   /// The session after its next batch, which may have late pictures.
-  func continued(by next: OpenSession) -> OpenSession { next.lastMs <= lastMs ? self : next }
+  func continued(by next: OpenSession) -> OpenSession {
+    if next.lastMs <= lastMs { return self }
+    // A late picture may lie in the hold of the last one: the batches still take that time.
+    guard next.isOpen, !isOpen, next.lastMs < endMs else { return next }
+    return OpenSession(name: name, lastMs: next.lastMs, endMs: endMs, intervalMs: intervalMs)
+  }
 }
 
 /// The names of the sessions that the pictures of a stream belong to.

@@ -36,7 +36,7 @@ import Testing
         plan,
         session: OpenSession(
           name: plan.session, lastMs: times[times.count - 1], endMs: endMs, intervalMs: 1_000,
-          isOpen: plan.nextMs == nil),
+          isOpen: plan.nextMs == nil || plan.isLate),
         nowMs: nowMs)
       plans.append(plan)
     }
@@ -98,6 +98,15 @@ import Testing
     // The next one that waits ends a hold only if it is near.
     #expect(plans.map(\.nextMs) == [9_500, nil, 12_000] && plans.map(\.isLate) == [true, true, false])
     #expect(stream.session?.lastMs == 11_000)
+  }
+
+  /// Pictures that come late into the hold of the last one: each is alone in conflict, and takes no other with it.
+  @Test func latePictureDoesNotEndTheHoldThatItLiesIn() {
+    let held = OpenSession(name: "film", lastMs: 10_000, endMs: 13_000, intervalMs: 1_000)
+    var stream = Self.stream([12_000, 12_400, 13_000, 14_000, 15_000], after: held)
+    let plans = Self.plans(&stream, nowMs: 5_000)
+    #expect(plans.map { $0.pictures.map(\.timeMs) } == [[12_000], [12_400], [13_000, 14_000]])
+    #expect(plans.map(\.isLate) == [true, true, false])
   }
 
   @Test func seamIsNotLate() {
