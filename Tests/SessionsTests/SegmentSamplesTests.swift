@@ -50,10 +50,10 @@ import Testing
   @Test func onlyBothEndsOfALongHoldAreRepeated() {
     let day = 90 * 86_400_000
     let repeats = SegmentSamples.gridRepeats(in: 90..<Int64(day))
-    #expect(repeats.count == 64 && SegmentSamples.mostRepeats(ofPictures: 1, lengthMs: 86_400_000) == 64)
+    #expect(repeats.count == 80 && SegmentSamples.mostRepeats(ofPictures: 1, lengthMs: 86_400_000) == 80)
     #expect(repeats.first == 11_250 && repeats[31] == 32 * 11_250)
-    #expect(repeats[32] == Int64(day) - 32 * 11_250 && repeats.last == Int64(day) - 11_250)
-    #expect(SegmentSamples.gridRepeats(in: 0..<65 * 11_250).count == 64)
+    #expect(repeats[32] == Int64(day) - 48 * 11_250 && repeats.last == Int64(day) - 11_250)
+    #expect(SegmentSamples.gridRepeats(in: 0..<81 * 11_250).count == 80)
   }
 
   /// In milliseconds. A repeat within a second before the next picture would be shown in its place by WebKitGTK.

@@ -6,8 +6,9 @@ import ISOMedia
 extension SegmentSamples {
   /// The grid of a film. Chromium shows a picture too early by up to half the mean length of its recent samples.
   private static let gridMs: Int64 = 125
-  /// The number of samples in that mean.
-  private static let recentSamples = 32
+  /// The number of repeats at the beginning of a long hold, and at its end. The mean is of 32 samples, and Chromium takes it ahead: a
+  /// long sample counts until the 34th sample behind it.
+  private static let (firstRepeats, lastRepeats) = (32, 48)
   /// Maximum duration of a fragment's sample: see ``ParameterSets/atOneFrameASecond``.
   private static let longestInFragment = MediaTime.ticks(ms: 1_000)
 
@@ -15,7 +16,7 @@ extension SegmentSamples {
   ///
   /// - Parameter lengthMs: how long they are shown, rounded down.
   package static func mostRepeats(ofPictures count: Int, lengthMs: Int64) -> Int {
-    Int(min(lengthMs / gridMs + 2, Int64(2 * recentSamples * count)))
+    Int(min(lengthMs / gridMs + 2, Int64((firstRepeats + lastRepeats) * count)))
   }
 
   /// Removes the samples that only repeat the picture before: those without a text. The video of another encoder stays as it is.
@@ -44,7 +45,7 @@ extension SegmentSamples {
   /// Repeats pictures that are shown for more than an eighth of a second, at each whole eighth of a second of the film. The
   /// video of another encoder stays as it is.
   ///
-  /// Of a picture that is held for more than eight seconds, only the beginning and the end are divided. Chromium decodes some
+  /// Of a picture that is held for more than ten seconds, only the beginning and the end are divided. Chromium decodes some
   /// samples ahead: a long sample at the beginning would show the pictures before it too early, and one at the end those behind.
   ///
   /// - Parameter start: of the samples, in ticks from the film's start.
@@ -58,9 +59,9 @@ extension SegmentSamples {
     guard range.upperBound - range.lowerBound > step else { return [] }
     let (first, last) = (range.lowerBound / step + 1, (range.upperBound - 1) / step)
     guard first <= last else { return [] }
-    let most = Int64(recentSamples)
-    guard last - first >= 2 * most else { return (first...last).map { $0 * step } }
-    return [first..<first + most, last - most + 1..<last + 1].joined().map { $0 * step }
+    let (most, mostLast) = (Int64(firstRepeats), Int64(lastRepeats))
+    guard last - first >= most + mostLast else { return (first...last).map { $0 * step } }
+    return [first..<first + most, last - mostLast + 1..<last + 1].joined().map { $0 * step }
   }
 
   /// Repeats pictures that are shown for more than a second, at each whole second before their end.
