@@ -126,12 +126,14 @@ struct IngestListener {
     let pictureSpool: Spool?
     var forwarder: BatchForwarder?
     var hook: StoreHook?
+    var tombstone = tombstone
     switch target {
     case .spool(let path):
       let spool = try Spool(creating: path)
       intake = try SpoolIntake(spool)
       pictureSpool = spool
     case .remote(let remote, let staging):
+      tombstone = LivingSessions(tombstone).tombstone
       let state = try options.ingestState.map { try Spool(creating: $0) }
       let scratch = Staging.Scratch(in: staging)
       intake = ObjectIntake(remote.batches, remote.names) {
