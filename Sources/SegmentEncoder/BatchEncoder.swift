@@ -42,13 +42,10 @@ public final class BatchEncoder: Sendable {
   /// - Parameters:
   ///   - staging: the directory of unpublished files; shared by all encoders of a process, like `index`.
   ///   - keyFrames: shared by all encoders with the same options.
-  ///   - appendGuard: refuses batches far from their session; nil to take them.
   package convenience init(
-    _ options: Options, staging: Staging, index: SessionViews, keyFrames: KeyFrameCache = KeyFrameCache(),
-    appendGuard: AppendGuard? = nil
+    _ options: Options, staging: Staging, index: SessionViews, keyFrames: KeyFrameCache = KeyFrameCache()
   ) {
-    let store = DirectoryStore(staging: staging, index: index, appendGuard: appendGuard)
-    self.init(options, publishingTo: store, keyFrames: keyFrames)
+    self.init(options, publishingTo: DirectoryStore(staging: staging, index: index), keyFrames: keyFrames)
   }
 
   /// - Parameters:

@@ -101,7 +101,7 @@ private struct ObjectBackend: StoreBackend {
   private func staging() throws -> Staging { try Staging(scratch: scratch.path("own"), worker: WorkerID()) }
 
   func store() throws -> any ArtifactStore {
-    ObjectStore(objects, name: Self.name, staging: try staging(), hls: true, findsQuiet: true)
+    ObjectStore(objects, name: Self.name, staging: try staging(), .hls, findsQuiet: true)
   }
 
   func segments() throws -> [String: [UInt8]] {

@@ -30,7 +30,7 @@ import Testing
 
   private func store(_ client: any ObjectClient) throws -> ObjectStore {
     let staging = try Staging(scratch: scratch.path("own"), worker: WorkerID())
-    return ObjectStore(client, name: "s3://test/", staging: staging, hls: true)
+    return ObjectStore(client, name: "s3://test/", staging: staging, .hls)
   }
 
   private func encoder(_ client: any ObjectClient) throws -> BatchEncoder {

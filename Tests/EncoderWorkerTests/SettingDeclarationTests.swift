@@ -26,13 +26,14 @@ private let program: any ParsableCommand.Type = encoder_worker.EncoderWorker.sel
       "notify-secret-file", "notify-pending", "notify-timeout",
     ]),
     "film": capture.union(encoding).union(["gaps"]),
-    "encode": capture.union(encoding).union(["output", "sentry"]),
+    "encode": capture.union(encoding).union(["output", "sentry", "store", "unsigned"]),
     "enqueue": capture.union(remote).union(["spool", "limit", "token-file"]),
     "collect": capture.union(log).union([
       "spool", "token-file", "batch-every", "end-after-pause", "keep", "recursive", "session-every", "min-free",
     ]),
     "stitch": sandbox.union(["gaps", "store", "unsigned", "expires", "plain"]),
-    "pictures": sandbox.union(["columns", "width", "store", "unsigned"]), "text": sandbox.union(["text-language"]),
+    "pictures": sandbox.union(["columns", "width", "store", "unsigned"]),
+    "text": sandbox.union(["text-language", "store", "unsigned"]),
     "verify": sandbox.union(["store", "unsigned"]),
     "reencode": sandbox.union([
       "output", "quality", "max-side", "jobs", "overlay", "overlay-time-zone", "store", "unsigned",

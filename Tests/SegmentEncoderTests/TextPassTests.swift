@@ -26,7 +26,7 @@ struct TextPassTests {
     func texts() throws -> Int {
       try names(in: package.output + "/walk").count { $0.hasSuffix(".text.json") }
     }
-    passes.add(try package.session)
+    passes.add(try package.session, fromMs: 0)
     passes.finish(all: true)
     #expect(try texts() == 0)
     // The disk fills after the first of three segments.

@@ -20,7 +20,7 @@ import Testing
 
   private func store() throws -> ObjectStore {
     ObjectStore(
-      objects, name: "s3://test", staging: try Staging(scratch: scratch.path("own"), worker: WorkerID()), hls: false)
+      objects, name: "s3://test", staging: try Staging(scratch: scratch.path("own"), worker: WorkerID()))
   }
 
   private func encoder(_ store: ObjectStore) -> BatchEncoder {

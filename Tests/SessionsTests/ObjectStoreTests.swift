@@ -22,12 +22,15 @@ import Testing
     #expect(session.batches.count > 2)
   }
 
-  private func encoder(quality: Quality = .balanced, hls: Bool = false) throws -> BatchEncoder {
+  /// All views on request.
+  private static let all: ViewKinds = [.hls, .thumbnails, .sentry]
+
+  private func encoder(quality: Quality = .balanced, _ views: ViewKinds = []) throws -> BatchEncoder {
     let staging = try Staging(scratch: scratch.path("own"), worker: WorkerID())
     var options = BatchEncoder.Options()
     options.quality = quality
     return BatchEncoder(
-      options, publishingTo: ObjectStore(objects, name: "s3://test", staging: staging, hls: hls),
+      options, publishingTo: ObjectStore(objects, name: "s3://test", staging: staging, views),
       keyFrames: KeyFrameCache())
   }
 
@@ -39,10 +42,10 @@ import Testing
   }
 
   /// Returns all files that a directory has after these batches, by object key.
-  private func directory(_ batches: [String], hls: Bool = false) throws -> [String: [UInt8]] {
+  private func directory(_ batches: [String], _ views: ViewKinds = []) throws -> [String: [UInt8]] {
     let output = scratch.path("output-\(UUID().uuidString)")
     let staging = try Staging(output: output, worker: WorkerID())
-    let index = SessionViews(.on([(.hls, hls)]))
+    let index = SessionViews(views)
     let encoder = BatchEncoder(BatchEncoder.Options(), staging: staging, index: index)
     for batch in batches { _ = try encoder.publish(batch) }
     #expect(index.flushPending(staging, all: true).isEmpty)
@@ -87,35 +90,39 @@ import Testing
     #expect(try JSONParser.parse(manifest).object?["touches"]?.object?["events"]?.line == #"[[1,"down",0,1,2]]"#)
   }
 
-  @Test(arguments: [3, 8]) func aPlaylistGrowsWithIt(seed: Int) throws {
+  @Test(arguments: [3, 8]) func itsViewsGrowWithIt(seed: Int) throws {
     let session = try GeneratedSession(seed: seed, in: scratch)
     let inOrder = session.batches.sorted()
-    try publish(inOrder, with: encoder(hls: true))
-    expectSame(try directory(inOrder, hls: true))
+    try publish(inOrder, with: encoder(Self.all))
+    expectSame(try directory(inOrder, Self.all))
   }
 
-  @Test func lateBatchChangesThePlaylist() throws {
+  @Test func lateBatchChangesTheViews() throws {
     let late = session.batches.sorted().reversed()
-    try publish(Array(late), with: encoder(hls: true))
+    try publish(Array(late), with: encoder(Self.all))
     // Fragments of the earlier playlist remain for a while, because players may have them.
-    let files = try directory(Array(late), hls: true).filter { !$0.key.hasPrefix("output/.superseded/") }
-    for (name, bytes) in files where name.hasSuffix(".m3u8") { #expect(objects[name] == bytes, "\(name)") }
+    let files = try directory(Array(late), Self.all).filter { !$0.key.hasPrefix("output/.superseded/") }
+    for (name, bytes) in files where [".m3u8", ".vtt", ".sentry.json"].contains(where: name.hasSuffix) {
+      #expect(objects[name] == bytes, "\(name)")
+    }
     #expect(Set(files.keys).isSubset(of: objects.keys))
   }
 
   @Test(arguments: ["/head.json", "/session.json"])
   func concurrentPublicationIsNotLost(before write: String) throws {
     let others = Mutex(Array(session.batches.dropFirst()))
-    let hurrying = try encoder(hls: true)
+    let hurrying = try encoder(Self.all)
     // Another worker publishes a batch of the same session before each write of the index or of a view.
     objects.before { [objects] key in
       guard key.hasSuffix(write), let next = others.withLock({ $0.popLast() }) else { return }
       objects.before(nil)
       #expect((try? hurrying.publish(next)) != nil)
     }
-    try publish([session.batches[0]], with: encoder(hls: true))
+    try publish([session.batches[0]], with: encoder(Self.all))
     try publish(others.withLock { $0 }, with: hurrying)
-    for (name, bytes) in try directory(session.batches) { #expect(objects[name] == bytes, "\(name)") }
+    for (name, bytes) in try directory(session.batches, [.thumbnails, .sentry]) {
+      #expect(objects[name] == bytes, "\(name)")
+    }
     // All files that the playlist names exist, and it names each segment.
     let playlist = String(decoding: try #require(objects["output/\(session.name)/hls/session.m3u8"]), as: UTF8.self)
     let named = playlist.split(separator: "\n").filter { $0.hasPrefix("segment-") }
@@ -126,20 +133,20 @@ import Testing
 
   @Test func publicationIsRetriedAfterAKillBeforeAnyWrite() throws {
     let batch = [session.batches[0]]
-    let files = try directory(batch, hls: true)
-    try publish(batch, with: encoder(hls: true))
+    let files = try directory(batch, Self.all)
+    try publish(batch, with: encoder(Self.all))
     let writes = objects.puts
     #expect(writes > 4)
     for write in 0..<writes {
       for key in objects.keys { objects[key] = nil }
       objects.fail(from: write)
       #expect {
-        try publish(batch, with: encoder(hls: true))
+        try publish(batch, with: encoder(Self.all))
       } throws: {
         MemoryObjects.isFailure($0)
       }
       objects.fail(from: nil)
-      try publish(batch, with: encoder(hls: true))
+      try publish(batch, with: encoder(Self.all))
       expectSame(files)
     }
   }
@@ -147,17 +154,17 @@ import Testing
   /// An error of the views means that the whole batch is published. Any other error means that nothing is published.
   @Test func errorTypeShowsWhetherTheBatchIsPublished() throws {
     let batch = session.batches[0]
-    _ = try encoder(hls: true).publish(batch)
+    _ = try encoder(Self.all).publish(batch)
     let writes = objects.puts
     var published = 0
     for write in 0..<writes {
       for key in objects.keys { objects[key] = nil }
       objects.fail(from: write)
-      let error = #expect(throws: (any Error).self) { _ = try encoder(hls: true).publish(batch) }
+      let error = #expect(throws: (any Error).self) { _ = try encoder(Self.all).publish(batch) }
       objects.fail(from: nil)
       let isPublished = error is ViewUpdateFailure
       published += isPublished ? 1 : 0
-      #expect(try encoder(hls: true).publish(batch).duplicate == isPublished, "write \(write) of \(writes)")
+      #expect(try encoder(Self.all).publish(batch).duplicate == isPublished, "write \(write) of \(writes)")
     }
     #expect((1..<writes).contains(published))
   }

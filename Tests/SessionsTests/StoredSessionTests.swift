@@ -24,7 +24,7 @@ import Testing
   /// - Returns: the directory's path.
   private func publish(_ batches: [String], named name: String) throws -> String {
     let store = ObjectStore(
-      objects, name: "s3://test/", staging: try Staging(scratch: scratch.path("own"), worker: WorkerID()), hls: false)
+      objects, name: "s3://test/", staging: try Staging(scratch: scratch.path("own"), worker: WorkerID()))
     let stored = BatchEncoder(BatchEncoder.Options(), publishingTo: store, keyFrames: KeyFrameCache())
     let output = scratch.path("output")
     let staging = try Staging(output: output, worker: WorkerID())

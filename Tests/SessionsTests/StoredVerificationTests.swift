@@ -20,7 +20,7 @@ import Testing
     let session = try GeneratedSession(seed: 7, in: scratch)
     id = try #require(SessionID(session.name))
     let store = ObjectStore(
-      objects, name: "s3://test/", staging: try Staging(scratch: scratch.path("own"), worker: WorkerID()), hls: true)
+      objects, name: "s3://test/", staging: try Staging(scratch: scratch.path("own"), worker: WorkerID()), .hls)
     let encoder = BatchEncoder(BatchEncoder.Options(), publishingTo: store, keyFrames: KeyFrameCache())
     for batch in session.batches { _ = try encoder.publish(batch) }
     #expect(store.flushPending(all: true).isEmpty)

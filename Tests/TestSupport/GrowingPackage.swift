@@ -47,7 +47,7 @@ package final class GrowingPackage: Sendable {
   package func store(_ client: (any ObjectClient)? = nil) throws -> ObjectStore {
     ObjectStore(
       client ?? objects, name: "s3://test/",
-      staging: try Staging(scratch: scratch.path("own"), worker: WorkerID()), hls: true, clock: { [self] in nowMs },
+      staging: try Staging(scratch: scratch.path("own"), worker: WorkerID()), .hls, clock: { [self] in nowMs },
       wallClock: { [self] in unixMs })
   }
 

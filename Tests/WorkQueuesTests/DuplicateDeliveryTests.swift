@@ -34,7 +34,7 @@ import Testing
     let queue = ObjectQueue(
       names, objects, name: "s3://test", staging: staging, worker: id, maximumBytes: 1 << 30)
     let encoder = BatchEncoder(
-      BatchEncoder.Options(), publishingTo: ObjectStore(objects, name: "s3://test", staging: staging, hls: false),
+      BatchEncoder.Options(), publishingTo: ObjectStore(objects, name: "s3://test", staging: staging),
       keyFrames: KeyFrameCache())
     var claim = try #require(names.next())
     if case .batch(let fetched) = try queue.fetch(claim) {

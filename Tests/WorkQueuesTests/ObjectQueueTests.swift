@@ -28,7 +28,7 @@ import Testing
   private func queue(maximumBytes: Int = 1 << 30) throws -> (queue: ObjectQueue, encoder: BatchEncoder) {
     let (id, names) = (WorkerID(), names)
     let staging = try Staging(scratch: scratch.path("own"), worker: id)
-    let store = ObjectStore(objects, name: "s3://test", staging: staging, hls: false)
+    let store = ObjectStore(objects, name: "s3://test", staging: staging)
     return (
       ObjectQueue(names, objects, name: "s3://test", staging: staging, worker: id, maximumBytes: maximumBytes),
       BatchEncoder(BatchEncoder.Options(), publishingTo: store, keyFrames: KeyFrameCache())

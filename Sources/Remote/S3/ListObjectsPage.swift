@@ -73,8 +73,14 @@ extension ObjectKind {
       case .text: "text/plain; charset=utf-8"
       case .playlist: "application/vnd.apple.mpegurl"
       case .archive: "application/octet-stream"
+      case .picture: "image/jpeg"
+      case .captions: "text/vtt; charset=utf-8"
       }
-    let isImmutable = if case .video = self { true } else { false }
+    let isImmutable =
+      switch self {
+      case .video, .picture: true
+      default: false
+      }
     return [
       ("Content-Type", type),
       ("Cache-Control", isImmutable ? "private, max-age=31536000, immutable" : "private, no-cache"),

@@ -15,7 +15,8 @@ package final class TextPasses: Sendable {
   private static let maximumWaiting = 100_000
 
   private struct State {
-    var waiting: Set<SessionID> = []
+    /// The start of the first new segment of each, in unix milliseconds.
+    var waiting: [SessionID: Int64] = [:]
     /// In the order in which they came.
     var order: [SessionID] = []
     /// Sessions that found no place.
@@ -23,7 +24,7 @@ package final class TextPasses: Sendable {
   }
 
   private let engine: TextEngine
-  private let output: String
+  private let store: any WorkerStore
   private let decoders: DecoderForkServer?
   private let freeSpace: FreeSpace
   private let shutdown: ShutdownState
@@ -33,28 +34,33 @@ package final class TextPasses: Sendable {
   private let isEnding = Atomic(false)
 
   /// - Parameters:
-  ///   - store: an output directory.
+  ///   - store: of the sessions.
   ///   - decoders: those that read videos; nil to decode the worker's own segments in this process.
-  ///   - freeSpace: the free space of the output's disk that words need. With less, sessions wait.
+  ///   - freeSpace: the free space that words need on the disk of the store's staging. With less, sessions wait.
   ///   - shutdown: a stop request ends the work within a second.
   package init(
     _ engine: TextEngine, of store: any WorkerStore, decoders: DecoderForkServer?, _ freeSpace: FreeSpace = FreeSpace(),
     shutdown: ShutdownState, logger: Logger
   ) {
     self.freeSpace = freeSpace
-    (self.engine, self.output, self.decoders) = (engine, store.staging.output, decoders)
+    (self.engine, self.store, self.decoders) = (engine, store, decoders)
     (self.shutdown, self.logger) = (shutdown, logger)
   }
 
   /// Takes a session of which segments were published, or had been.
-  func add(_ session: SessionID) {
+  ///
+  /// - Parameter fromMs: the start of the first of them, in unix milliseconds.
+  func add(_ session: SessionID, fromMs: Int64) {
     state.withLock { state in
-      guard !state.waiting.contains(session) else { return }
+      if let knownMs = state.waiting[session] {
+        state.waiting[session] = min(knownMs, fromMs)
+        return
+      }
       guard state.order.count < Self.maximumWaiting else {
         state.dropped += 1
         return
       }
-      state.waiting.insert(session)
+      state.waiting[session] = fromMs
       state.order.append(session)
     }
   }
@@ -87,50 +93,52 @@ package final class TextPasses: Sendable {
     let left = state.withLock { $0.order.count + $0.dropped }
     guard left > 0 else { return }
     logger.warning(
-      "text.left", metadata: ["sessions": .stringConvertible(left), "advice": "\(Self.advice("SESSION"))"])
+      "text.left", metadata: ["sessions": .stringConvertible(left), "advice": "\(advice("SESSION"))"])
   }
 
   /// Reads the sessions that wait, until there are none.
   private func pass(_ cancellation: Cancellation) {
-    while !cancellation.isRequested, hasRoom, let session = next() { read(session, cancellation) }
+    while !cancellation.isRequested, hasRoom, let (session, fromMs) = next() {
+      read(session, fromMs: fromMs, cancellation)
+    }
   }
 
   /// The worker logs that there is too little room.
   private var hasRoom: Bool {
     do {
-      try freeSpace.require(at: output)
+      try freeSpace.require(at: store.staging.output)
       return true
     } catch {
       return !(error is LowDiskSpace)
     }
   }
 
-  private static func advice(_ session: String) -> String {
-    "the next batch of a session completes it, and so does encoder-worker text OUTPUT/\(session)"
+  private func advice(_ session: String) -> String {
+    "the next batch of a session completes it, and so does encoder-worker text \(store.textArguments(of: session))"
   }
 
-  private func next() -> SessionID? {
+  private func next() -> (session: SessionID, fromMs: Int64)? {
     state.withLock { state in
       guard !state.order.isEmpty else { return nil }
       let session = state.order.removeFirst()
-      state.waiting.remove(session)
-      return session
+      return state.waiting.removeValue(forKey: session).map { (session, $0) }
     }
   }
 
-  private func read(_ session: SessionID, _ cancellation: Cancellation) {
-    let directory = SessionDirectory(output: output, session: session, decoders: decoders)
+  private func read(_ session: SessionID, fromMs: Int64, _ cancellation: Cancellation) {
     let about: Logger.Metadata = ["session": "\(session)"]
     do {
-      let report = try SessionText(engine, of: directory, cancellation: cancellation).write(.missing) { _, _ in
+      let report = try store.readText(
+        of: session, fromMs: fromMs, engine, decoders: decoders, cancellation: cancellation
+      ) { _, _ in
         try cancellation.check()
-        try freeSpace.require(at: output)
+        try freeSpace.require(at: store.staging.output)
       }
       log(report, about)
     } catch let error where error is Cancelled || error is LowDiskSpace {
-      add(session)
+      add(session, fromMs: fromMs)
     } catch {
-      let facts: Logger.Metadata = ["error": "\(error)", "advice": "\(Self.advice("\(session)"))"]
+      let facts: Logger.Metadata = ["error": "\(error)", "advice": "\(advice("\(session)"))"]
       logger.warning("text.failed", metadata: about.merging(facts) { $1 })
     }
   }
@@ -139,7 +147,7 @@ package final class TextPasses: Sendable {
     for problem in report.warnings + report.problems {
       let facts: Logger.Metadata = [
         "file": "\(problem.file)", "reason": "\(problem.what)",
-        "advice": "encoder-worker text --again OUTPUT/\(report.session) reads them again",
+        "advice": "encoder-worker text --again \(store.textArguments(of: report.session)) reads them again",
       ]
       logger.warning("text.incomplete", metadata: about.merging(facts) { $1 })
     }

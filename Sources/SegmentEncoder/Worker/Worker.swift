@@ -163,7 +163,7 @@ package final class Worker: Sendable {
   private func report(_ receipts: [Receipt], _ facts: BatchFacts) {
     for receipt in receipts {
       log(receipt, facts.trace)
-      if receipt.refusal == nil { texts?.add(receipt.session) }
+      if receipt.refusal == nil { texts?.add(receipt.session, fromMs: receipt.startMs) }
     }
   }
 

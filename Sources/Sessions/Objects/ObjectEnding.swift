@@ -45,8 +45,8 @@ extension ObjectStore {
       else {
         return .unknown
       }
-      try session.updateViews(published)
-      try updatePlaylist(of: session, evenWithoutHLS: true)
+      try session.updateViews(published, events())
+      try updatePackages(of: session, evenWithoutHLS: true)
       try openSessions?.close(id)
       let traceParent = try session.traceParent(of: published.index.last.startMs)
       return .ended(EndedSession(end, published.index, traceParent: traceParent))

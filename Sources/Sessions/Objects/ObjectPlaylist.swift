@@ -5,29 +5,6 @@ import Encoding
 import FileSystem
 import Glibc
 
-/// A segment that need not be fetched.
-struct KnownSegment {
-  let segment: PublishedSegment
-  /// The file of its video, if it has one.
-  let video: String?
-  /// nil to read its manifest.
-  let marks: SegmentMarks?
-
-  /// - Parameter manifest: of this worker. The one in the store, and the video there, may be those of another worker.
-  init(_ placed: PlacedSegment, staged manifest: SegmentManifest) {
-    segment = placed.segment
-    video = placed.segment.sha256 == manifest.segment.sha256 ? manifest.staged.video.path : nil
-    marks = placed.isAdopted ? nil : SegmentMarks(manifest.json, of: placed.segment)
-  }
-}
-
-/// A segment in an object store, with its manifest.
-struct PlacedSegment {
-  let segment: PublishedSegment
-  /// Whether the manifest there is another one than that of this worker.
-  let isAdopted: Bool
-}
-
 struct ObjectPlaylist {
   let session: ObjectSession
   let staging: Staging
@@ -40,13 +17,10 @@ struct ObjectPlaylist {
   /// Adds the published segments that the playlist lacks.
   ///
   /// - Parameters:
-  ///   - known: segments that need not be fetched.
+  ///   - known: segments that need not be fetched, by their starts.
   ///   - releasedMs: segments that start by then are not held back.
   /// - Returns: the segments that it holds back; nil if it lists all.
-  func update(
-    with known: some Sequence<KnownSegment>, releasedMs: Int64
-  ) throws -> HeldBack? {
-    let known = Dictionary(uniqueKeysWithValues: known.map { ($0.segment.startMs, $0) })
+  func update(with known: [Int64: KnownSegment], releasedMs: Int64) throws -> HeldBack? {
     for attempt in 0..<20 {
       SegmentWriteConflict.pause(attempt)
       // Read it before the index: a worker that writes it later has seen at least that index.
@@ -55,7 +29,8 @@ struct ObjectPlaylist {
       let index = published.index
       let scratch = Staging.Scratch(in: staging)
       defer { scratch.remove() }
-      let directory = SessionDirectory(output: scratch.path, session: session.id)
+      let copies = SegmentCopies(of: session, in: scratch, known)
+      let directory = copies.directory
       var package = HLSPackage(
         path: directory.path + "/" + HLSPackage.directory, temporary: scratch.path + "/part")
       try scratch.make()
@@ -72,10 +47,10 @@ struct ObjectPlaylist {
         // A session only grows, so equal counts mean equal segments.
         if listed.count + rest.count == index.count {
           try DurableFile.create(package.path + "/" + HLSPlaylist.file, there.bytes, isDurable: false)
-          let new = try fetch(rest, known, into: directory, releasedMs: releasedMs)
+          let new = try fetch(rest, into: copies, releasedMs: releasedMs)
           let last = try session.segment(end)
           if let first = new.segments.first, last.isHeld(until: first) {
-            try fetchVideo(of: last, known, into: directory)
+            try copies.fetchVideo(of: last)
           }
           package.marks = { new.marks[$0.startMs] ?? SegmentMarks() }
           outcome = try package.extend(
@@ -92,7 +67,7 @@ struct ObjectPlaylist {
           try DurableFile.create(package.path + "/" + HLSPlaylist.file, there.bytes, isDurable: false)
         }
         let all = try fetch(
-          session.whole(published).entries.map(\.startMs), known, into: directory, releasedMs: releasedMs)
+          session.whole(published).entries.map(\.startMs), into: copies, releasedMs: releasedMs)
         package.marks = { all.marks[$0.startMs] ?? SegmentMarks() }
         outcome = try package.update(
           all.segments, releasedMs: releasedMs, hasEnded: index.isComplete, from: directory)
@@ -107,36 +82,11 @@ struct ObjectPlaylist {
   ///
   /// - Returns: the segments, and their chapters by their starts.
   private func fetch(
-    _ starts: [Int64], _ known: [Int64: KnownSegment], into directory: SessionDirectory, releasedMs: Int64
+    _ starts: [Int64], into copies: SegmentCopies, releasedMs: Int64
   ) throws -> (segments: [PublishedSegment], marks: [Int64: SegmentMarks]) {
-    var segments: [PublishedSegment] = []
-    var marks: [Int64: SegmentMarks] = [:]
-    for start in starts {
-      if let own = known[start], let ownMarks = own.marks {
-        segments.append(own.segment)
-        marks[start] = ownMarks
-      } else {
-        let (segment, json) = try session.manifest(start)
-        segments.append(segment)
-        marks[start] = SegmentMarks(json, of: segment)
-      }
-    }
-    for segment in HLSPackage.listable(segments[...], releasedMs) {
-      try fetchVideo(of: segment, known, into: directory)
-    }
-    return (segments, marks)
-  }
-
-  private func fetchVideo(
-    of segment: PublishedSegment, _ known: [Int64: KnownSegment], into directory: SessionDirectory
-  ) throws {
-    let video = directory.path + "/" + segment.file
-    if DurableFile.exists(video) { return }
-    if let own = known[segment.startMs]?.video, segment.bytes == (try DurableFile.size(of: own)) {
-      guard try DurableFile.link(own, to: video) else { throw DiskError("link", video, code: EEXIST) }
-    } else {
-      _ = try session.objects.download(session.key(segment.file), to: video, limit: segment.bytes)
-    }
+    let fetched = try copies.segments(starts)
+    for segment in HLSPackage.listable(fetched.segments[...], releasedMs) { try copies.fetchVideo(of: segment) }
+    return fetched
   }
 
   /// - Parameters:

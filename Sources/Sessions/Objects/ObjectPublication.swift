@@ -52,11 +52,11 @@ struct ObjectPublication: Publication {
           warnings: batch.warnings + SegmentManifest.notes(in: manifests))
         return PublishedBatch(receipt) {
           try session.removingObjectsIfDeleted {
-            try store.updateViews(of: session, after: next)
+            try store.updateViews(of: session, after: next, own.map(\.segment))
             let known = zip(own, manifests).lazy.map { KnownSegment($0, staged: $1) }
-            try store.updatePlaylist(of: session, with: known)
+            try store.updatePackages(of: session, with: known)
           }
-          return []
+          return store.events()?.warnings(of: own.map(\.segment), in: session.id) ?? []
         }
       }
       // Another worker has published in this session.

@@ -255,35 +255,41 @@ struct ObjectSession: Sendable {
 
   /// Brings `session.json` and `session.ffconcat` up to date.
   ///
-  /// - Parameter new: the session after our publication, which the views cannot have yet; nil to read it.
-  func updateViews(_ new: Published? = nil) throws {
+  /// - Parameters:
+  ///   - new: the session after our publication, which the views cannot have yet; nil to read it.
+  ///   - events: the events that are brought up to date, too; nil for none.
+  func updateViews(_ new: Published?, _ events: ObjectEvents?) throws {
     var new = new
     for attempt in 0..<20 {
       SegmentWriteConflict.pause(attempt)
       let isNew = new != nil
       guard let published = try new ?? self.published() else { return }
       new = nil
-      try writeViews(of: published, isNew: isNew)
+      try writeViews(of: published, isNew: isNew, events)
       // Another worker may have written newer views meanwhile: the last to write them looks at the index after it.
       if try objects.head(headKey)?.tag == published.tag { return }
     }
     throw contested(headKey)
   }
 
-  private func writeViews(of published: Published, isNew: Bool) throws {
+  private func writeViews(of published: Published, isNew: Bool, _ events: ObjectEvents?) throws {
     let names = [IndexText.jsonFile, IndexText.scriptFile]
-    let there =
-      isNew && !published.isLong
-      ? [nil, nil] : try names.map { try objects.get(key($0), limit: Self.viewBytes)?.bytes }
-    let view = try extended(there, to: published) ?? IndexText(whole(published))
+    let isNeeded = !isNew || published.isLong || events != nil
+    let there = isNeeded ? try names.map { try objects.get(key($0), limit: Self.viewBytes)?.bytes } : [nil, nil]
+    let extended = try published.isLong || events != nil ? extended(there, to: published) : nil
+    try events?.write(of: published, in: self, behind: extended?.lastMs)
+    let view = try extended?.view ?? IndexText(whole(published))
     for (file, (there, kind)) in zip(view.files, zip(there, [ObjectKind.json, .text])) where file.bytes != there {
       _ = try objects.put(key(file.name), .bytes(file.bytes), kind, when: .always)
     }
   }
 
-  /// Returns the views that are there, with the segments that they lack; nil if all entries are needed.
-  private func extended(_ there: [[UInt8]?], to published: Published) throws -> IndexText? {
-    guard published.isLong, let json = there[0], let script = there[1],
+  /// Returns the views that are there, with the segments that they lack, and the start of the last segment before those; nil if all
+  /// entries are needed.
+  private func extended(
+    _ there: [[UInt8]?], to published: Published
+  ) throws -> (view: IndexText, lastMs: Int64)? {
+    guard let json = there[0], let script = there[1],
       let lastMs = IndexText.lastStarts(in: json, 1).last
     else { return nil }
     let (index, entries) = (published.index, try entries(near: lastMs..<Int64.max, in: published))
@@ -296,7 +302,8 @@ struct ObjectSession: Sendable {
     }?.view
     // A session only grows, so equal totals mean equal lists.
     return view.flatMap {
-      ($0.index.startMs, $0.index.frames, $0.index.bytes) == (index.startMs, index.frames, index.bytes) ? $0 : nil
+      ($0.index.startMs, $0.index.frames, $0.index.bytes) == (index.startMs, index.frames, index.bytes)
+        ? ($0, lastMs) : nil
     }
   }
 }

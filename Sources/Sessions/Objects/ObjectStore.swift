@@ -14,15 +14,17 @@ import Glibc
 package final class ObjectStore: WorkerStore, DeferringStore {
   package let staging: Staging
   let objects: any ObjectClient
-  /// Whether to keep live playlists.
-  private let hasHLS: Bool
+  /// The views on request that this process keeps.
+  let views: ViewKinds
   /// The store's name in messages.
-  private let name: String
+  let name: String
   private let deferred: DeferredViews
   /// Whether this process announces ends.
   private let announcesEnds: Bool
   /// The sessions that may still go on; nil if nobody asks for quiet ones.
   let openSessions: OpenSessions?
+  /// Refuses batches far from their session; nil to take them.
+  private let appendGuard: AppendGuard?
   private let wallClock: @Sendable () -> Int64
 
   /// A scan lists objects, which takes time and costs money.
@@ -37,13 +39,15 @@ package final class ObjectStore: WorkerStore, DeferringStore {
 
   /// - Parameters:
   ///   - name: the store's name in messages.
+  ///   - views: those on request that this process keeps.
   ///   - announcesEnds: whether this process announces the ends of sessions.
   ///   - findsQuiet: whether ``quietSessions(forMs:)`` is asked.
+  ///   - appendGuard: refuses batches far from their session; nil to take them.
   ///   - clock: a monotonic clock, in milliseconds.
   ///   - wallClock: unix milliseconds.
   package init(
-    _ objects: any ObjectClient, name: String, staging: Staging, hls: Bool, announcesEnds: Bool = false,
-    findsQuiet: Bool = false,
+    _ objects: any ObjectClient, name: String, staging: Staging, _ views: ViewKinds = [], announcesEnds: Bool = false,
+    findsQuiet: Bool = false, appendGuard: AppendGuard? = nil,
     clock: @escaping @Sendable () -> Int = MonotonicClock.milliseconds,
     wallClock: @escaping @Sendable () -> Int64 = { WallClock.nowMs }
   ) {
@@ -52,9 +56,10 @@ package final class ObjectStore: WorkerStore, DeferringStore {
     self.objects = objects
     self.name = name
     self.announcesEnds = announcesEnds
+    self.appendGuard = appendGuard
     openSessions = findsQuiet ? OpenSessions(objects) : nil
     self.staging = staging
-    hasHLS = hls
+    self.views = views
   }
 
   package var dueInMs: Int? { deferred.dueInMs }
@@ -67,9 +72,9 @@ package final class ObjectStore: WorkerStore, DeferringStore {
     let session = session(due.session)
     do {
       try session.removingObjectsIfDeleted {
-        if due.abandoned != nil { return try session.updateViews() }
+        if due.abandoned != nil { return try session.updateViews(nil, events()) }
         if due.isOfAll { try updateDeferredViews(of: session) }
-        if let releasedMs = due.releasedMs { try updatePlaylist(of: session, releasedMs: releasedMs) }
+        if let releasedMs = due.releasedMs { try updatePackages(of: session, releasedMs: releasedMs) }
       }
     } catch is SessionDeleted {
       // There are no views. The next scan removes our own marker.
@@ -84,10 +89,14 @@ package final class ObjectStore: WorkerStore, DeferringStore {
 
   /// Updates the views of a session, or defers that if they are long.
   ///
-  /// - Parameter published: the session after our publication; nil after one of another worker.
-  func updateViews(of session: ObjectSession, after published: ObjectSession.Published?) throws {
+  /// - Parameters:
+  ///   - published: the session after our publication; nil after one of another worker.
+  ///   - own: the published segments.
+  func updateViews(
+    of session: ObjectSession, after published: ObjectSession.Published?, _ own: [PublishedSegment] = []
+  ) throws {
     guard let long = try published ?? session.published(), long.isLong, !long.index.isComplete else {
-      return try session.updateViews(published)
+      return try session.updateViews(published, events(knowing: own))
     }
     if deferred[session.id]?.viewsMs != nil { return }
     let marker = try markers.add(session.id, known: nil)
@@ -104,7 +113,7 @@ package final class ObjectStore: WorkerStore, DeferringStore {
     }
     guard let marker else { return }
     do {
-      try session.updateViews()
+      try session.updateViews(nil, events())
       try markers.remove(marker)
     } catch {
       deferred.change(session.id) { due, _ in due.viewsMs = 0 }
@@ -115,22 +124,36 @@ package final class ObjectStore: WorkerStore, DeferringStore {
     }
   }
 
-  /// Updates a live playlist.
+  /// Returns the events that this process keeps; nil for none.
+  ///
+  /// - Parameter segments: those that need not be fetched.
+  func events(knowing segments: [PublishedSegment] = []) -> ObjectEvents? {
+    views.contains(.sentry) ? ObjectEvents(knowing: segments) : nil
+  }
+
+  /// Updates the live playlist and the thumbnails.
   ///
   /// - Parameters:
   ///   - known: segments that need not be fetched.
   ///   - releasedMs: segments that start by then are not held back.
   ///   - evenWithoutHLS: whether to update the playlist of another worker if this one keeps none.
-  func updatePlaylist(
+  func updatePackages(
     of session: ObjectSession, with known: some Sequence<KnownSegment> = EmptyCollection(),
     releasedMs: Int64 = .min, evenWithoutHLS: Bool = false
   ) throws {
-    guard try hasHLS || evenWithoutHLS && objects.head(session.playlistKey) != nil else { return }
-    let new = try ObjectPlaylist(session: session, staging: staging, nowMs: wallClock())
-      .update(with: known, releasedMs: releasedMs)
-    // If it was deleted meanwhile, the playlist came after the removal.
+    let hasPlaylist = try views.contains(.hls) || evenWithoutHLS && objects.head(session.playlistKey) != nil
+    let hasThumbnails = views.contains(.thumbnails) && releasedMs == .min
+    guard hasPlaylist || hasThumbnails else { return }
+    let known = Dictionary(uniqueKeysWithValues: known.map { ($0.segment.startMs, $0) })
+    var heldBack: HeldBack?
+    if hasPlaylist {
+      heldBack = try ObjectPlaylist(session: session, staging: staging, nowMs: wallClock())
+        .update(with: known, releasedMs: releasedMs)
+    }
+    if hasThumbnails { try ObjectThumbnails(session: session, staging: staging).update(with: known) }
+    // If it was deleted meanwhile, these objects came after the removal.
     if let deleted = try session.tombstone() { throw SessionDeleted(deleted) }
-    deferred.change(session.id) { due, nowMs in due.hold(new, atMs: nowMs) }
+    if hasPlaylist { deferred.change(session.id) { due, nowMs in due.hold(heldBack, atMs: nowMs) } }
   }
 
   package func hasTombstones() -> Bool { true }
@@ -139,7 +162,7 @@ package final class ObjectStore: WorkerStore, DeferringStore {
 
   package func prepare(_ source: BatchReader, cancellation: Cancellation) throws -> Preparation {
     let (session, batch) = (session(source.batch.session), source.batch)
-    let head = try session.removingObjectsIfDeleted { try session.head() }
+    let head = try head(of: session, for: batch)
     let range = batch.frames[0].timeMs..<batch.endMs
     if batch.folder != nil {
       let near = try session.segments(near: range, in: head.published)
@@ -163,10 +186,22 @@ package final class ObjectStore: WorkerStore, DeferringStore {
 
   package func publisher(of source: BatchReader) throws -> VideoPublisher {
     let session = session(source.batch.session)
+    if appendGuard != nil { _ = try head(of: session, for: source.batch) }
     return { batch in
       let head = try session.removingObjectsIfDeleted { try session.head() }
       return ObjectPublication(store: self, batch: batch, session: session, head: head)
     }
+  }
+
+  /// Returns the session as it is before a batch is published.
+  ///
+  /// - Throws: ``SessionDeleted``; ``BadBatch`` if the batch is far from it.
+  private func head(of session: ObjectSession, for batch: Batch) throws -> ObjectSession.Head {
+    let head = try session.removingObjectsIfDeleted { try session.head() }
+    try appendGuard?.check(batch) {
+      head.published.map { $0.index.startMs...max($0.index.startMs, $0.index.endMs) }
+    }
+    return head
   }
 
   /// Unlisted objects are invisible, so there is nothing to roll back.
@@ -191,7 +226,7 @@ package final class ObjectStore: WorkerStore, DeferringStore {
           _ = try session.recordEnd(end, cancellation: .never)
         }
         try self.updateViews(of: session, after: nil)
-        try self.updatePlaylist(of: session)
+        try self.updatePackages(of: session)
       }
       return []
     }

@@ -43,6 +43,20 @@ package typealias VideoPublisher = (Batch) throws -> any Publication
 /// A store of workers, which has a directory of unpublished files.
 package protocol WorkerStore: ArtifactStore, EndingStore {
   var staging: Staging { get }
+  /// Reads the words in the pictures of a session, of the segments that have none yet.
+  ///
+  /// - Parameters:
+  ///   - fromMs: the start of the first new segment; a store may leave out earlier ones.
+  ///   - progress: called with the number of segments done and of all; an error that it throws ends the work.
+  /// - Throws: ``BadSession``, ``Failure``, ``SessionHeld``, ``DiskError``, ``Cancelled``; an error of the store. All that was written
+  ///   before stays.
+  func readText(
+    of session: SessionID, fromMs: Int64, _ engine: TextEngine, decoders: DecoderForkServer?,
+    cancellation: Cancellation,
+    progress: (Int, Int) throws -> Void
+  ) throws -> SessionTextReport
+  /// Returns the arguments by which the command `text` takes a session, for messages.
+  func textArguments(of session: String) -> String
 }
 
 extension WorkerStore {

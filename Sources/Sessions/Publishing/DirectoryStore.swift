@@ -30,7 +30,7 @@ package struct DirectoryStore: WorkerStore {
   package func prepare(_ source: BatchReader, cancellation: Cancellation) throws -> Preparation {
     let directory = SessionDirectory(output: staging.output, session: source.batch.session)
     try tombstones.requireNone(of: directory.session)
-    try appendGuard?.check(source.batch, in: directory)
+    try appendGuard?.check(source.batch, reading: directory.times)
     guard try DurableFile.isDirectory(directory.path) else { return .ready(publication(of: source.batch)) }
     try directory.retention()?.requireNotTooOld(source.batch)
     // Without a valid cache, take the lock: another worker may be publishing.
@@ -76,7 +76,7 @@ package struct DirectoryStore: WorkerStore {
   package func publisher(of source: BatchReader) throws -> VideoPublisher {
     let directory = SessionDirectory(output: staging.output, session: source.batch.session)
     try tombstones.requireNone(of: directory.session)
-    try appendGuard?.check(source.batch, in: directory)
+    try appendGuard?.check(source.batch, reading: directory.times)
     return { publication(of: $0) }
   }
 

@@ -14,16 +14,19 @@ struct EncodeCommand: ReportingCommand {
     abstract: "Encode batches once, without a spool.",
     usage: """
       encoder-worker encode [<batch> ...] --output <dir> [<options>]
+      encoder-worker encode [<batch> ...] --store <url> [<options>]
       encoder-worker encode [<batch> ...] --dry-run [<options>]
       """,
     discussion: """
       For pipelines and batch engines. The command does not change or move the batches, and a second run changes nothing. It prints a line for each batch, or with --json an object. Finished MP4 segments with Sentry's video events are a batch, too: their pictures are copied. SIGTERM or SIGINT: it abandons the batches in work and exits with 75; run it again for the rest.
 
+      With --store, sessions go to output/ in an object store, without a queue. Calls on several hosts may add to one session.
+
       --dry-run prints the format, the session, each frame with time, hold and size, the gaps, and refused files with the reason. It encodes nothing. Exit status 65 if a batch would be quarantined.
       """)
 
   static let page = HelpPage(
-    example: "encode shots/ --output sessions", required: [["output"], ["dry-run"]],
+    example: "encode shots/ --output sessions", required: [["output"], ["store"], ["dry-run"]],
     common: ["session", "final", "append", "quality", "jobs", "files-from", "batches", "json"])
 
   @OptionGroup var selection: BatchSelection
@@ -33,6 +36,8 @@ struct EncodeCommand: ReportingCommand {
   var output: String?
 
   private static let outputHelp = "The directory for sessions."
+
+  @OptionGroup var place: SessionStoreOptions
 
   @Flag(help: "Show what would be done, and do nothing.")
   var dryRun = false
@@ -59,11 +64,14 @@ struct EncodeCommand: ReportingCommand {
   func validate() throws {
     try requireSessionID(session)
     if let output { try requireName("--output", output, such: "sessions") }
-    if output == nil && !dryRun { throw MissingOption.error("--output <dir>", Self.outputHelp) }
+    if CallOptions.has("--store") { try CallOptions.refuse("--output", "-o", with: "--store") }
+    if output == nil && place.store == nil && !dryRun {
+      throw MissingOption.error("--output <dir>", "\(Self.outputHelp) Or --store <url>.")
+    }
   }
 
   func execute() throws {
-    if !dryRun, let output { return try encode(to: output) }
+    if !dryRun { return try encode() }
     let batches = try selection.batches(output: nil)
     if batches.isEmpty { say("no batch to show") }
     let options = try encoderOptions()
@@ -72,6 +80,9 @@ struct EncodeCommand: ReportingCommand {
     ).show(batches)
   }
 
+  /// The directory for sessions; nil for those of a store. An option of the call counts more than one of a file or of the environment.
+  private var directory: String? { CallOptions.has("--store") ? nil : output }
+
   private func encoderOptions() throws -> BatchEncoder.Options {
     var options = try encoding.encoder(input.options(session: session), segment: segments.segment)
     options.limits.splitsFolders = true
@@ -79,41 +90,60 @@ struct EncodeCommand: ReportingCommand {
     return options
   }
 
-  private func encode(to output: String) throws {
-    try SessionDirectory.requireOutside(output)
-    let batches = try selection.batches(output: output)
+  private func encode() throws {
+    if let directory { try SessionDirectory.requireOutside(directory) }
+    let batches = try selection.batches(output: directory)
     if batches.isEmpty { say("no batch to encode") }
     let options = try encoderOptions()
     // Code is mapped again in a millisecond, which a single batch is not worth.
     if batches.count > 1 { clinux_release_code() }
     let signals = try TerminationSignals()
-    let staging = try Staging(output: output, worker: WorkerID())
-    defer { staging.remove() }
-    let views = SessionViews(.on([(.sentry, events.sentry)]))
-    let keyFrames = KeyFrameCache()
-    let appendGuard = append || selection.isBulk ? nil : AppendGuard(output: output)
     // Numbered folders of one session go on where the one before ends. A list that grows has no such order.
     let row = selection.isBulk ? nil : InputRow(options.input, isWithoutClock: false, overlaps: .left)
-    let published = PublishedSessions()
     let run = BatchRun(batches, encoding.partLimits(options), row: row, accepts: loss.accept)
+    let target = try target(isOverdue: { run.isCancelled })
+    defer { target.store.staging.remove() }
+    let keyFrames = KeyFrameCache()
+    let published = PublishedSessions()
     let end = Result {
       try run.workOff(
         threads: segments.threads, signals: signals, unit: "batches",
-        tick: { _ = views.flushPending(staging) },
-        makeEncoder: { [options] in
-          BatchEncoder(options, staging: staging, index: views, keyFrames: keyFrames, appendGuard: appendGuard)
-        },
+        tick: { _ = target.store.flushPending(all: false) },
+        makeEncoder: { [options] in BatchEncoder(options, publishingTo: target.store, keyFrames: keyFrames) },
         conclude: { [options] path, outcome in conclude(path, outcome, options, published) })
     }
-    let outdatedViews = views.flushPending(staging, all: true)
+    let outdatedViews = target.store.flushPending(all: true)
     for outdated in outdatedViews {
       say("session \(outdated.session): \(outdated.error); run it again when that is mended")
     }
     if let profile = options.profile { say(lines: table(profile.rows)) }
     if let hint = published.hint { say(hint) }
-    if let place = published.place(in: output), !results.json { answer(place.oneLine) }
+    if let place = published.place(in: target.place), !results.json { answer(place.oneLine) }
     try end.get()
     if let own = outdatedViews.first(where: \.isOurs) { throw ExitStatus.afterRetry(of: own.error) }
+  }
+
+  /// Opens the store of segments.
+  ///
+  /// - Parameter isOverdue: whether requests have to end.
+  /// - Returns: the store, and where its sessions are, for messages.
+  private func target(isOverdue: @escaping @Sendable () -> Bool) throws -> (store: any WorkerStore, place: String) {
+    let worker = WorkerID()
+    func appendGuard(_ place: String) -> AppendGuard? {
+      append || selection.isBulk ? nil : AppendGuard(place: place)
+    }
+    if let directory {
+      let store = DirectoryStore(
+        staging: try Staging(output: directory, worker: worker),
+        index: SessionViews(.on([(.sentry, events.sentry)])), appendGuard: appendGuard("--output \(directory)"))
+      return (store, directory)
+    }
+    let (objects, name) = try place.objects(isOverdue: isOverdue)
+    try objects.requireConditions(tryingAt: "incoming/.\(worker)", name: name)
+    let store = ObjectStore(
+      objects, name: name, staging: try Staging.temporary(for: worker), .on([(.sentry, events.sentry)]),
+      appendGuard: appendGuard("--store \(name)"))
+    return (store, name + "output")
   }
 
   /// Reports what has become of a batch.

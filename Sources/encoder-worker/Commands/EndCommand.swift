@@ -62,7 +62,7 @@ struct EndCommand: ReportingCommand {
       defer { staging.remove() }
       let owed = try ObjectBatchRepository(objects, name: "\(store)").owed(limit: EndRequest.maximumAwaited)
       try request(
-        ids, in: ObjectStore(objects, name: "\(store)", staging: staging, hls: false), at: store.name(of: "output"),
+        ids, in: ObjectStore(objects, name: "\(store)", staging: staging), at: store.name(of: "output"),
         after: owed)
       return
     }

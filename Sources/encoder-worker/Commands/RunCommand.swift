@@ -117,8 +117,7 @@ struct RunCommand: ReportingCommand {
     try source.requireOne()
     try source.remote.validate(lease: lease)
     let spoolOptions = [
-      "--output": output != nil, "--thumbnails": thumbnails, "--sentry": events.sentry, "--text": text.text,
-      "--retain": retention.retain != nil, "--max-bytes": retention.videos.maxBytes != nil,
+      "--output": output != nil, "--retain": retention.retain != nil, "--max-bytes": retention.videos.maxBytes != nil,
     ]
     if source.spool == nil, let option = spoolOptions.filter(\.value).keys.min() {
       throw ValidationError("\(option) works with a spool only")
@@ -289,10 +288,10 @@ struct RunCommand: ReportingCommand {
   private func open(
     _ remote: RemoteBackends?, as id: WorkerID, _ options: BatchEncoder.Options, _ shutdown: ShutdownState
   ) throws -> (any BatchQueue, any WorkerStore) {
+    let kinds = ViewKinds.on([(.hls, hls), (.thumbnails, thumbnails), (.sentry, events.sentry)])
     guard let remote else {
       let views = SessionViews(
-        .on([(.hls, hls), (.thumbnails, thumbnails), (.sentry, events.sentry)]),
-        announcesEnds: notifications.json || notifications.notify != nil, isWindow: !retention.limits.isEmpty,
+        kinds, announcesEnds: notifications.json || notifications.notify != nil, isWindow: !retention.limits.isEmpty,
         shouldContinue: shutdown.shouldContinue)
       return try SpoolWorker.open(source.spool ?? "", output: output, as: id, lease: lease, views)
     }
@@ -304,7 +303,7 @@ struct RunCommand: ReportingCommand {
     return (
       queue,
       ObjectStore(
-        remote.objects, name: remote.name, staging: staging, hls: hls,
+        remote.objects, name: remote.name, staging: staging, kinds,
         announcesEnds: queue.takesEvents || notifications.json || notifications.notify != nil,
         findsQuiet: endAfter != nil)
     )

@@ -59,9 +59,16 @@ struct SessionStoreOptions: ParsableArguments {
 
   /// - Parameter stop: ends requests, too.
   func sessions(_ stop: SignalledStop) throws -> StoredSessions {
+    let (objects, name) = try objects(isOverdue: { stop.isRequested })
+    return StoredSessions(objects, name: name)
+  }
+
+  /// Returns the objects of the store, and its name in messages.
+  ///
+  /// - Parameter isOverdue: whether requests have to end.
+  func objects(isOverdue: @escaping @Sendable () -> Bool) throws -> (any ObjectClient, name: String) {
     guard let store else { throw MissingOption.error("--store <url>", RemoteOptions.storeHelp) }
-    return StoredSessions(
-      try S3Client(store, access.settings(), isOverdue: { stop.isRequested }), name: "\(store)")
+    return (try S3Client(store, access.settings(), isOverdue: isOverdue), "\(store)")
   }
 
   /// Calls `body` with an empty private directory, which is removed at the end.

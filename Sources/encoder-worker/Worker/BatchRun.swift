@@ -34,6 +34,9 @@ final class BatchRun: Sendable {
     turns = batches.count > 1 ? row.flatMap { $0.isOrdered ? InputTurns($0) : nil } : nil
   }
 
+  /// Whether a signal has stopped it.
+  var isCancelled: Bool { runner.isCancelled }
+
   /// Works through the batches: see ``ParallelRunner/workOff(threads:signals:tick:_:)``. At the end, it says how many batches each
   /// folder has become.
   ///

@@ -167,8 +167,5 @@ struct TextTests {
       "/usr/bin/env", ["PATH=" + scratch.path, EncoderWorker.path, "run", "--spool", spool, "--drain", "--text"])
     #expect(run.status == 64 && run.errors.contains("install the package tesseract-ocr"), "\(run.errors)")
     #expect(!FileManager.default.fileExists(atPath: spool))
-    let remote = try Tool.run(
-      EncoderWorker.path, ["run", "--queue", "redis://localhost:1", "--store", "s3://bucket", "--text"])
-    #expect(remote.status == 64 && remote.errors.contains("--text works with a spool only"), "\(remote.errors)")
   }
 }

@@ -84,6 +84,10 @@ package enum ObjectBody: Sendable {
 /// The kind of an object for clients: it decides its media type and cache lifetime.
 package enum ObjectKind: Sendable {
   case video, json, text, playlist, archive
+  /// A JPEG.
+  case picture
+  /// WebVTT.
+  case captions
 }
 
 package enum PutCondition: Sendable, Equatable {

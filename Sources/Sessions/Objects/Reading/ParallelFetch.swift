@@ -1,11 +1,10 @@
 import FileSystem
-import Glibc
 
 /// Requests to a store from several threads: each waits for the network most of its time.
 enum ParallelFetch {
   private static let threads = 8
-  /// Microseconds between looks at the threads.
-  private static let lookUs: UInt32 = 5_000
+  /// Maximum time between two calls of `progress`, in milliseconds.
+  private static let progressMs = 100
 
   private struct State<Result> {
     var next = 0
@@ -42,18 +41,30 @@ enum ParallelFetch {
       }
     }
     defer { group.join() }
-    while case (let done, let running) = state.read({ ($0.results.count, $0.running) }), running > 0 {
+    while let done = waitForNews(state) {
       do {
         try progress(done)
       } catch {
         state.change { $0.next = items.count }
         throw error
       }
-      usleep(lookUs)
     }
     let (results, failure) = state.read { ($0.results, $0.failure) }
     if let failure { throw failure.error }
     return items.indices.compactMap { results[$0] }
+  }
+
+  /// Waits for a result, but not for long.
+  ///
+  /// - Returns: the number of results; nil if no thread is at work any more.
+  private static func waitForNews<Result>(_ state: Monitor<State<Result>>) -> Int? {
+    var isWoken = false
+    return state.wait { state in
+      if state.running == 0 { return .found(nil) }
+      if isWoken { return .found(state.results.count) }
+      isWoken = true
+      return .wait(ms: progressMs)
+    }
   }
 
   private static func work<Item, Result: Sendable>(

@@ -19,6 +19,9 @@ package struct StoredSessions: Sendable {
 
   func session(_ id: SessionID) -> ObjectSession { ObjectSession(id: id, objects: objects, name: name) }
 
+  /// Returns the place of a session's objects, for messages.
+  package func place(of id: SessionID) -> String { session(id).place }
+
   /// Returns the sessions that have an index or any object, in order; also deleted ones.
   ///
   /// - Throws: ``Failure`` if the store lists keys out of order, or more sessions than the maximum.
@@ -29,7 +32,7 @@ package struct StoredSessions: Sendable {
   }
 
   private func addSessions(below prefix: String, to found: inout Set<SessionID>) throws {
-    var walk = ListWalk(prefix, of: self)
+    var walk = ListWalk(prefix, of: objects, name: name)
     var others = 0
     while let page = try walk.next() {
       for object in page {
@@ -48,41 +51,5 @@ package struct StoredSessions: Sendable {
           advice: "name sessions")
       }
     }
-  }
-}
-
-/// A walk over the keys below a prefix, in their order.
-struct ListWalk {
-  private let prefix: String
-  private let store: StoredSessions
-  private var last: String?
-
-  init(_ prefix: String, of store: StoredSessions) { (self.prefix, self.store) = (prefix, store) }
-
-  /// Returns the next objects; nil at the end.
-  ///
-  /// - Throws: ``Failure`` for keys that are out of order: such a list might never end.
-  mutating func next() throws -> [ObjectInfo]? {
-    let page = try store.objects.list(prefix, after: last)
-    guard !page.isEmpty else { return nil }
-    var before = last
-    for object in page {
-      guard object.key.utf8.starts(with: prefix.utf8),
-        before.map({ $0.utf8.lexicographicallyPrecedes(object.key.utf8) }) ?? true
-      else {
-        throw Failure(
-          .environment, "list", store.name + prefix, "the store lists keys out of order",
-          advice: "check that the endpoint is an S3 store")
-      }
-      before = object.key
-    }
-    last = before
-    return page
-  }
-
-  /// Leaves out the keys below a folder. Keys behind it stay.
-  mutating func skip(folder: String) {
-    // 0 is the character behind a slash.
-    if let key = last, key.utf8.starts(with: (folder + "/").utf8) { last = folder + "0" }
   }
 }

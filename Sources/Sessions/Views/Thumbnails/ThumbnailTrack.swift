@@ -31,6 +31,16 @@ struct ThumbnailTrack {
     guard closed.remove(ending: cues(of: last, untilMs: last.endMs)), closed.starts(with: Self.head) else { return nil }
   }
 
+  /// Returns the starts of the segments that a track shows, in order.
+  static func starts(in text: [UInt8]) -> [Int64] {
+    var starts: [Int64] = []
+    for line in text.split(separator: UInt8(ascii: "\n")) where line.starts(with: "segment-".utf8) {
+      guard let start = Int64(String(decoding: line.dropFirst(8).prefix(13), as: UTF8.self)) else { continue }
+      if start != starts.last { starts.append(start) }
+    }
+    return starts
+  }
+
   var text: [UInt8] { last.map { closed + cues(of: $0, untilMs: $0.endMs) } ?? closed }
 
   /// Adds a segment that starts after the last one.
