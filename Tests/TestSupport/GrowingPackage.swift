@@ -44,11 +44,13 @@ package final class GrowingPackage: Sendable {
     SessionViews(.hls, clock: { [self] in nowMs }, wallClock: { [self] in unixMs })
   }
 
-  package func store(_ client: (any ObjectClient)? = nil) throws -> ObjectStore {
+  package func store(
+    _ client: (any ObjectClient)? = nil, _ views: ViewKinds = .hls, isWindow: Bool = false
+  ) throws -> ObjectStore {
     ObjectStore(
       client ?? objects, name: "s3://test/",
-      staging: try Staging(scratch: scratch.path("own"), worker: WorkerID()), .hls, clock: { [self] in nowMs },
-      wallClock: { [self] in unixMs })
+      staging: try Staging(scratch: scratch.path("own"), worker: WorkerID()), views, isWindow: isWindow,
+      clock: { [self] in nowMs }, wallClock: { [self] in unixMs })
   }
 
   package func staging() throws -> Staging { try Staging(output: output, worker: WorkerID()) }

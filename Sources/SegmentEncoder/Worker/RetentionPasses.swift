@@ -11,7 +11,7 @@ package final class RetentionPasses: Sendable {
   /// The time between two looks whether a pass is due, in milliseconds.
   private static let lookMs = 5_000
 
-  private let retention: RollingRetention
+  private let remove: @Sendable (_ nowMs: Int64) -> RetentionReport
   private let intervalMs: Int
   private let logger: Logger
   private let nextMs = Atomic(Int.min)
@@ -19,11 +19,20 @@ package final class RetentionPasses: Sendable {
   /// - Parameter shutdown: a stop request ends a pass between two files.
   package init(_ limits: RetentionLimits, of store: DirectoryStore, shutdown: ShutdownState, logger: Logger) {
     let staging = store.staging
-    retention = RollingRetention(
+    let retention = RollingRetention(
       limits, output: staging.output, views: store.index, temporary: { staging.temporaryFile() },
       shouldContinue: { !shutdown.isStopping })
-    intervalMs = limits.intervalMs
-    self.logger = logger
+    remove = { retention.run(nowMs: $0) }
+    (intervalMs, self.logger) = (limits.intervalMs, logger)
+  }
+
+  /// - Parameters:
+  ///   - ageMs: the maximum age of a segment since its publication, in milliseconds.
+  ///   - shutdown: a stop request ends a pass between two requests.
+  package init(ageMs: Int64, of store: ObjectStore, shutdown: ShutdownState, logger: Logger) {
+    let retention = StoredRetention(store, ageMs: ageMs, shouldContinue: { !shutdown.isStopping })
+    remove = { _ in retention.run() }
+    (intervalMs, self.logger) = (RetentionLimits(ageMs: ageMs).intervalMs, logger)
   }
 
   /// Starts the thread.
@@ -37,7 +46,7 @@ package final class RetentionPasses: Sendable {
 
   /// Removes what is beyond the limits, and logs that.
   func pass() {
-    let report = retention.run(nowMs: WallClock.nowMs)
+    let report = remove(WallClock.nowMs)
     if let untilMs = report.untilMs {
       logger.info(
         "segments.removed",

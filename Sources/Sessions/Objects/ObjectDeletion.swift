@@ -11,6 +11,14 @@ extension ObjectSession {
   /// The format of a head after `delete --undelete`: nothing is published.
   static let undeletedFormat = "session-undeleted/1"
 
+  /// Returns the head of a session of which nothing is published, with a generation of its own.
+  static func undeletedHead() -> [UInt8] {
+    let members: [String: JSONValue] = [
+      "format": .string(undeletedFormat), "generation": .string("\(WorkerID())"),
+    ]
+    return JSONValue.object(members).bytes() + [UInt8(ascii: "\n")]
+  }
+
   /// Returns the tombstone of the session; nil if it was not deleted.
   func tombstone() throws -> Tombstone? {
     try tombstone(in: objects.get(headKey, limit: Self.indexBytes))
@@ -50,9 +58,7 @@ extension ObjectSession {
   /// - Returns: whether there was a tombstone.
   /// - Throws: ``BadSession`` if the removal is not finished; ``Cancelled``.
   func removeTombstone(cancellation: Cancellation) throws -> Bool {
-    let members: [String: JSONValue] = [
-      "format": .string(Self.undeletedFormat), "generation": .string("\(WorkerID())"),
-    ]
+    let text = Self.undeletedHead()
     while true {
       try cancellation.check()
       guard let there = try objects.get(headKey, limit: Self.indexBytes), try tombstone(in: there) != nil else {
@@ -62,7 +68,6 @@ extension ObjectSession {
         throw BadSession(
           name + key(""), "its objects are not all removed", advice: "run delete again, then delete --undelete")
       }
-      let text = JSONValue.object(members).bytes() + [UInt8(ascii: "\n")]
       if try objects.putOwn(headKey, text, .json, when: .matching(there.tag)) != nil { return true }
     }
   }
@@ -71,27 +76,38 @@ extension ObjectSession {
   ///
   /// - Throws: ``Cancelled``.
   func removeObjects(cancellation: Cancellation = .never) throws -> RemovedSession {
+    try removeObjects(unlessChanged: false, while: { try tombstone() != nil }, cancellation)
+  }
+
+  /// Removes all objects of a session.
+  ///
+  /// - Parameters:
+  ///   - unlessChanged: whether an object that has changed since it was listed stays, if the store can tell.
+  ///   - isGone: whether the objects do not belong to a new session of this ID.
+  func removeObjects(
+    unlessChanged: Bool, while isGone: () throws -> Bool, _ cancellation: Cancellation
+  ) throws -> RemovedSession {
     var removed = RemovedSession()
     var last: String?
     while true {
       let page = try objects.list(key(""), after: last)
       // Listed objects of a session that is allowed again belong to it.
-      guard let end = page.last, try tombstone() != nil else { break }
+      guard let end = page.last, try isGone() else { break }
       // Without these files the session is gone for readers.
       if last == nil { for file in ViewList.all.flatMap(\.entryPoints) { try objects.delete(key(file), nil) } }
       for object in page {
         try cancellation.check()
-        try objects.delete(object.key, nil)
+        try objects.delete(object.key, unlessChanged ? object.tag : nil)
         add(object, to: &removed)
       }
       last = end.key
     }
-    if try tombstone() != nil {
+    if try isGone() {
       try SupersededObjects(of: self).remove()
       try EndRequestObjects(objects: objects).remove(id)
     }
     for page in try pageKeys() {
-      guard try tombstone() != nil else { break }
+      guard try isGone() else { break }
       try objects.delete(page.key, nil)
       removed.files.add(fileOf: page.size)
     }
@@ -133,7 +149,7 @@ extension ObjectSession {
   }
 
   /// Pages of the index.
-  private func pageKeys() throws -> [ObjectInfo] {
+  func pageKeys() throws -> [ObjectInfo] {
     var pages: [ObjectInfo] = []
     var last: String?
     while true {

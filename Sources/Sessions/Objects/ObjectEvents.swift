@@ -23,7 +23,7 @@ struct ObjectEvents {
     } else {
       entries = try session.whole(published).entries
     }
-    let first = published.index.count - entries.count
+    let first = (published.retention?.segments ?? 0) + published.index.count - entries.count
     for (index, entry) in entries.enumerated() {
       let segment = try known[entry.startMs] ?? session.segment(entry.startMs)
       let event = SentryEvent(segment, ordinal: first + index)

@@ -10,6 +10,8 @@ struct ObjectPlaylist {
   let staging: Staging
   /// Unix milliseconds.
   let nowMs: Int64
+  /// Whether it is made as a window, because first segments will be removed.
+  var isWindow = false
 
   private var key: String { session.playlistKey }
   private var superseded: SupersededObjects { SupersededObjects(of: session) }
@@ -54,7 +56,8 @@ struct ObjectPlaylist {
           }
           package.marks = { new.marks[$0.startMs] ?? SegmentMarks() }
           outcome = try package.extend(
-            by: [last] + new.segments, sessionStartMs: index.startMs, releasedMs: releasedMs,
+            by: [last] + new.segments, sessionStartMs: published.retention?.originMs ?? index.startMs,
+            releasedMs: releasedMs,
             hasEnded: index.isComplete, from: directory)
         }
       }
@@ -70,10 +73,37 @@ struct ObjectPlaylist {
           session.whole(published).entries.map(\.startMs), into: copies, releasedMs: releasedMs)
         package.marks = { all.marks[$0.startMs] ?? SegmentMarks() }
         outcome = try package.update(
-          all.segments, releasedMs: releasedMs, hasEnded: index.isComplete, from: directory)
+          all.segments, releasedMs: releasedMs, hasEnded: index.isComplete, retention: published.retention,
+          isWindow: isWindow, from: directory)
       }
       let durationMs = index.endMs - index.startMs
       if let outcome, try store(package, over: there, isRebuilt: isRebuilt, durationMs) { return outcome.heldBack }
+    }
+    throw session.contested(key)
+  }
+
+  /// Takes the first segments out. Their fragments stay for a while, like all files that the playlist no longer names.
+  func slide(to retention: SessionRetention) throws {
+    for attempt in 0..<20 {
+      SegmentWriteConflict.pause(attempt)
+      guard let there = try session.objects.get(key, limit: 32 << 20),
+        let slid = HLSPlaylist.sliding(there.bytes, to: retention.startMs)
+      else { return }
+      guard slid.hasSegments else {
+        // Players cannot use a playlist without a segment.
+        _ = try update(with: [:], releasedMs: .max)
+        return
+      }
+      let graceMs = SupersededFiles.graceMs(after: there.bytes, durationMs: retention.startMs - retention.originMs)
+      try superseded.replace(slid.files, with: [], among: [], dueMs: nowMs + graceMs)
+      let views = HLSViews(of: slid.text)
+      for (name, bytes) in [
+        (HLSViews.keyFramesFile, views.keyFrames), (HLSViews.multivariantFile, views.multivariant),
+      ] {
+        _ = try session.objects.put(
+          session.key(HLSPackage.directory + "/" + name), .bytes(bytes), .playlist, when: .always)
+      }
+      if try session.objects.put(key, .bytes(slid.text), .playlist, when: .matching(there.tag)) != nil { return }
     }
     throw session.contested(key)
   }

@@ -14,9 +14,9 @@ struct ObjectPublication: Publication {
     try session.removingObjectsIfDeleted { try publish(manifests, cancellation: cancellation) }
   }
 
-  private func publish(_ manifests: [SegmentManifest], cancellation: Cancellation) throws -> PublishedBatch {
-    let planned = manifests.map(\.segment)
-    let digest = planned[0].batchDigest
+  private func publish(_ all: [SegmentManifest], cancellation: Cancellation) throws -> PublishedBatch {
+    var manifests = all
+    let digest = all[0].segment.batchDigest
     // Placed objects do not change. After a lost race for the index they are not checked again, unless the session was deleted.
     var placed: [PlacedSegment]?
     var generation = head.generation
@@ -27,10 +27,14 @@ struct ObjectPublication: Publication {
       defer { isOld = false }
       let before = try isOld ? head : session.head()
       if before.generation != generation { (placed, generation) = (nil, before.generation) }
+      let retention = before.published?.retention
+      let kept = try retention?.publishable(all, of: batch) ?? all
+      if kept.count != manifests.count { (manifests, placed) = (kept, nil) }
+      let planned = manifests.map(\.segment)
       let near = try session.segments(
         near: planned[0].startMs..<max(planned[planned.count - 1].endMs, batch.endMs), in: before.published)
       let left = near.filter { $0.batchDigest == digest }
-      if left.isWhole { return store.confirm(left, of: batch, in: session) }
+      if left.isWhole(of: batch, retention) { return store.confirm(left, of: batch, in: session) }
       let others = near.filter { $0.batchDigest != digest }
       for segment in planned { try segment.requireNoConflict(with: others) }
       try cancellation.check()
@@ -49,8 +53,9 @@ struct ObjectPublication: Publication {
       if let next = try session.publish(own.map(\.segment), after: before, end: end) {
         let receipt = Receipt(
           own.map(\.segment), of: batch, refused: manifests.flatMap(\.refused), duplicate: false,
-          warnings: batch.warnings + SegmentManifest.notes(in: manifests))
-        return PublishedBatch(receipt) {
+          warnings: batch.warnings + SegmentManifest.notes(in: manifests)
+            + (retention?.warning(without: all.count - manifests.count) ?? []))
+        return PublishedBatch(receipt) { [manifests] in
           try session.removingObjectsIfDeleted {
             try store.updateViews(of: session, after: next, own.map(\.segment))
             let known = zip(own, manifests).lazy.map { KnownSegment($0, staged: $1) }

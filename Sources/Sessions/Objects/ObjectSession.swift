@@ -28,9 +28,11 @@ struct ObjectSession: Sendable {
   /// The published segments at a moment.
   struct Published: Sendable {
     /// The totals, and the segments that no page lists.
-    fileprivate(set) var index: SessionIndex
+    var index: SessionIndex
     /// The pages with the segments before those, in order.
-    fileprivate(set) var pages: [Page] = []
+    var pages: [Page] = []
+    /// The record of removed first segments; nil if none was removed.
+    var retention: SessionRetention?
     /// The tag of the head object; nil if there is none yet.
     fileprivate(set) var tag: ObjectTag?
 
@@ -60,7 +62,7 @@ struct ObjectSession: Sendable {
   }
 
   /// Maximum size of a view in bytes: a week in segments of five seconds has some 28 MB.
-  private static let viewBytes = 32 << 20
+  static let viewBytes = 32 << 20
   /// Maximum size of the head and of a page in bytes, far above that of a session of a week.
   static let indexBytes = 4 << 20
 
@@ -99,7 +101,11 @@ struct ObjectSession: Sendable {
         guard let page = page.string.flatMap(Page.init) else { throw JSONError("pages: not a page's name") }
         return page
       }
-      let published = Published(index: try SessionIndex(json, of: id), pages: pages, tag: there.tag)
+      let retention = try json.object?["retention"].map { (json) throws(JSONError) in
+        try SessionRetention(json, of: id)
+      }
+      let published = Published(
+        index: try SessionIndex(json, of: id), pages: pages, retention: retention, tag: there.tag)
       let end = try json.object?["end"].map { (end) throws(JSONError) in try SessionEnd(end, of: id) }
       return Head(published: published, tag: there.tag, generation: generation, end: end)
     } catch let deleted as SessionDeleted {
@@ -202,13 +208,14 @@ struct ObjectSession: Sendable {
   /// Writes the head.
   ///
   /// - Returns: the session with the new tag; nil if the head has changed meanwhile.
-  private func write(_ published: Published, over head: Head, end: SessionEnd?) throws -> Published? {
+  func write(_ published: Published, over head: Head, end: SessionEnd?) throws -> Published? {
     var next = published
     var members = next.index.members
     members["end"] = end?.json
     members["format"] = .string("session-index/1")
     members["pages"] = .array(next.pages.map { .string($0.file) })
     members["generation"] = head.generation.map { .string($0) }
+    members["retention"] = next.retention?.json(of: id)
     let bytes = JSONValue.object(members).bytes() + [UInt8(ascii: "\n")]
     guard let tag = try objects.put(headKey, .bytes(bytes), .json, when: .unchanged(since: head.tag)) else {
       return nil
@@ -233,7 +240,7 @@ struct ObjectSession: Sendable {
   }
 
   /// Writes pages with these segments. An existing page of the same name has the same content.
-  private func sealed(_ entries: [SessionEntry]) throws -> [Page] {
+  func sealed(_ entries: [SessionEntry]) throws -> [Page] {
     try stride(from: 0, to: entries.count, by: Page.size).map { first in
       let part = Array(entries[first..<min(first + Page.size, entries.count)])
       let bytes = JSONValue.array(part.map(\.json)).bytes()

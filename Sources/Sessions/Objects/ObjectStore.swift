@@ -21,6 +21,8 @@ package final class ObjectStore: WorkerStore, DeferringStore {
   private let deferred: DeferredViews
   /// Whether this process announces ends.
   private let announcesEnds: Bool
+  /// Whether live playlists are made as windows, because first segments will be removed.
+  private let isWindow: Bool
   /// The sessions that may still go on; nil if nobody asks for quiet ones.
   let openSessions: OpenSessions?
   /// Refuses batches far from their session; nil to take them.
@@ -42,12 +44,13 @@ package final class ObjectStore: WorkerStore, DeferringStore {
   ///   - views: those on request that this process keeps.
   ///   - announcesEnds: whether this process announces the ends of sessions.
   ///   - findsQuiet: whether ``quietSessions(forMs:)`` is asked.
+  ///   - isWindow: whether live playlists are made as windows, because first segments will be removed.
   ///   - appendGuard: refuses batches far from their session; nil to take them.
   ///   - clock: a monotonic clock, in milliseconds.
   ///   - wallClock: unix milliseconds.
   package init(
     _ objects: any ObjectClient, name: String, staging: Staging, _ views: ViewKinds = [], announcesEnds: Bool = false,
-    findsQuiet: Bool = false, appendGuard: AppendGuard? = nil,
+    findsQuiet: Bool = false, isWindow: Bool = false, appendGuard: AppendGuard? = nil,
     clock: @escaping @Sendable () -> Int = MonotonicClock.milliseconds,
     wallClock: @escaping @Sendable () -> Int64 = { WallClock.nowMs }
   ) {
@@ -57,6 +60,7 @@ package final class ObjectStore: WorkerStore, DeferringStore {
     self.name = name
     self.announcesEnds = announcesEnds
     self.appendGuard = appendGuard
+    self.isWindow = isWindow
     openSessions = findsQuiet ? OpenSessions(objects) : nil
     self.staging = staging
     self.views = views
@@ -147,13 +151,16 @@ package final class ObjectStore: WorkerStore, DeferringStore {
     let known = Dictionary(uniqueKeysWithValues: known.map { ($0.segment.startMs, $0) })
     var heldBack: HeldBack?
     if hasPlaylist {
-      heldBack = try ObjectPlaylist(session: session, staging: staging, nowMs: wallClock())
-        .update(with: known, releasedMs: releasedMs)
+      heldBack = try playlist(of: session).update(with: known, releasedMs: releasedMs)
     }
     if hasThumbnails { try ObjectThumbnails(session: session, staging: staging).update(with: known) }
     // If it was deleted meanwhile, these objects came after the removal.
     if let deleted = try session.tombstone() { throw SessionDeleted(deleted) }
     if hasPlaylist { deferred.change(session.id) { due, nowMs in due.hold(heldBack, atMs: nowMs) } }
+  }
+
+  func playlist(of session: ObjectSession) -> ObjectPlaylist {
+    ObjectPlaylist(session: session, staging: staging, nowMs: wallClock(), isWindow: isWindow)
   }
 
   package func hasTombstones() -> Bool { true }
@@ -163,10 +170,12 @@ package final class ObjectStore: WorkerStore, DeferringStore {
   package func prepare(_ source: BatchReader, cancellation: Cancellation) throws -> Preparation {
     let (session, batch) = (session(source.batch.session), source.batch)
     let head = try head(of: session, for: batch)
+    let retention = head.published?.retention
+    try retention?.requireNotTooOld(batch)
     let range = batch.frames[0].timeMs..<batch.endMs
     if batch.folder != nil {
       let near = try session.segments(near: range, in: head.published)
-      let beginning = try PublishedBeginning(of: source, among: near, nil, cancellation: cancellation) {
+      let beginning = try PublishedBeginning(of: source, among: near, retention, cancellation: cancellation) {
         try session.manifest($0.startMs).json
       }
       guard let rest = beginning.rest else {
@@ -180,7 +189,7 @@ package final class ObjectStore: WorkerStore, DeferringStore {
     guard let first = try within.first.map({ try session.segment($0.startMs) }),
       first.batchDigest == (try BatchDigest.of(source, cancellation: cancellation))
     else { return .ready(ObjectPublication(store: self, batch: batch, session: session, head: head)) }
-    let own = try [first] + within.dropFirst().prefix(first.parts - 1).map { try session.segment($0.startMs) }
+    let own = try [first] + within.dropFirst().prefix(first.parts - first.part).map { try session.segment($0.startMs) }
     return .alreadyPublished(confirm(own, of: batch, in: session))
   }
 

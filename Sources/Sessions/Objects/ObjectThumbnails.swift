@@ -41,6 +41,25 @@ struct ObjectThumbnails {
     throw session.contested(key(ThumbnailTrack.file))
   }
 
+  func isThere() throws -> Bool { try session.objects.head(key(ThumbnailTrack.file)) != nil }
+
+  /// Takes the first segments out of the track.
+  ///
+  /// - Parameters:
+  ///   - startMs: the start of the first segment that stays, in unix milliseconds.
+  ///   - sessionStartMs: the start of the session before.
+  func removeFirst(before startMs: Int64, sessionStartMs: Int64) throws {
+    guard let there = try session.objects.get(key(ThumbnailTrack.file), limit: Self.trackBytes) else { return }
+    // Another worker may have made it anew meanwhile.
+    guard let firstMs = ThumbnailTrack.starts(in: there.bytes).first, firstMs < startMs else { return }
+    let track = ThumbnailTrack.removing(before: startMs, sessionStartMs: sessionStartMs, in: there.bytes)
+    let condition = PutCondition.matching(there.tag)
+    if let track, try session.objects.put(key(ThumbnailTrack.file), .bytes(track), .captions, when: condition) != nil {
+      return
+    }
+    try update(with: [:])
+  }
+
   /// - Returns: false if all has to be made from all segments.
   private func extend(
     _ package: ThumbnailPackage, _ there: StoredObject?, behind listed: [Int64], _ published: ObjectSession.Published,

@@ -52,13 +52,15 @@ package struct SessionRetention: Sendable, Equatable {
     return (start ?? SegmentName.start(ofEvent: file) ?? SegmentName.start(ofText: file)).map(removes) ?? false
   }
 
-  func bytes(of session: SessionID) -> [UInt8] {
+  func bytes(of session: SessionID) -> [UInt8] { json(of: session).bytes() + [UInt8(ascii: "\n")] }
+
+  func json(of session: SessionID) -> JSONValue {
     var members: [String: JSONValue] = [
       "format": .string(Self.format), "session": .string(session.description), "startMs": .number(startMs),
       "originMs": .number(originMs), "removedSegments": .number(segments), "removing": .bool(isRemoving),
     ]
     members["publishedMs"] = publishedMs.map { .number($0) }
-    return JSONValue.object(members).bytes() + [UInt8(ascii: "\n")]
+    return .object(members)
   }
 }
 

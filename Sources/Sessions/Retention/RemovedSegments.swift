@@ -30,6 +30,12 @@ package struct RemovedSegments: Sendable, Equatable {
     untilMs = max(untilMs, removed.last?.endMs ?? .min)
   }
 
+  mutating func add(_ removed: [SessionEntry]) {
+    segments += removed.count
+    bytes += removed.reduce(0) { $0 + $1.bytes }
+    untilMs = max(untilMs, removed.last?.endMs ?? .min)
+  }
+
   mutating func add(_ other: RemovedSegments) {
     segments += other.segments
     bytes += other.bytes

@@ -33,12 +33,12 @@ package struct RetentionLimits: Sendable, Equatable {
 /// The result of a pass.
 package struct RetentionReport: Sendable {
   /// By session, in the order of their names.
-  package fileprivate(set) var removed: [RemovedSegments] = []
+  package internal(set) var removed: [RemovedSegments] = []
   /// Sessions that another process holds.
-  package fileprivate(set) var held: [SessionID] = []
+  package internal(set) var held: [SessionID] = []
   /// Sessions that go as a whole once their ends are announced.
-  package fileprivate(set) var ending: Set<SessionID> = []
-  package fileprivate(set) var failures: [any Error] = []
+  package internal(set) var ending: Set<SessionID> = []
+  package internal(set) var failures: [any Error] = []
 
   package var segments: Int { removed.reduce(0) { $0 + $1.segments } }
   package var bytes: Int { removed.reduce(0) { $0 + $1.bytes } }

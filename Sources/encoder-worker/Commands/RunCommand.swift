@@ -117,7 +117,7 @@ struct RunCommand: ReportingCommand {
     try source.requireOne()
     try source.remote.validate(lease: lease)
     let spoolOptions = [
-      "--output": output != nil, "--retain": retention.retain != nil, "--max-bytes": retention.videos.maxBytes != nil,
+      "--output": output != nil, "--max-bytes": retention.videos.maxBytes != nil,
     ]
     if source.spool == nil, let option = spoolOptions.filter(\.value).keys.min() {
       throw ValidationError("\(option) works with a spool only")
@@ -218,8 +218,11 @@ struct RunCommand: ReportingCommand {
   private func passes(
     in store: any WorkerStore, _ shutdown: ShutdownState, _ logger: Logger
   ) -> RetentionPasses? {
-    guard !retention.limits.isEmpty, let store = store as? DirectoryStore else { return nil }
-    return RetentionPasses(retention.limits, of: store, shutdown: shutdown, logger: logger)
+    if let store = store as? DirectoryStore, !retention.limits.isEmpty {
+      return RetentionPasses(retention.limits, of: store, shutdown: shutdown, logger: logger)
+    }
+    guard let store = store as? ObjectStore, let age = retention.retain else { return nil }
+    return RetentionPasses(ageMs: age.ms, of: store, shutdown: shutdown, logger: logger)
   }
 
   private func serve(
@@ -305,7 +308,7 @@ struct RunCommand: ReportingCommand {
       ObjectStore(
         remote.objects, name: remote.name, staging: staging, kinds,
         announcesEnds: queue.takesEvents || notifications.json || notifications.notify != nil,
-        findsQuiet: endAfter != nil)
+        findsQuiet: endAfter != nil, isWindow: retention.retain != nil)
     )
   }
 }

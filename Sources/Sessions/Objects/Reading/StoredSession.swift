@@ -41,6 +41,7 @@ package struct StoredSession {
     objects = StoredObjects(session: session, path: path, damage: damage)
     try DurableFile.makeDirectories(path)
     if let end = index.end { try write(SessionEnd.file, end.bytes) }
+    if let retention = index.published.retention { try write(SessionRetention.file, retention.bytes(of: id)) }
     let count = entries.count
     _ = try ParallelFetch.map(entries, objects.fetchManifest) { try progress($0, count) }
   }

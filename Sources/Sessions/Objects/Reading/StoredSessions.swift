@@ -24,10 +24,11 @@ package struct StoredSessions: Sendable {
 
   /// Returns the sessions that have an index or any object, in order; also deleted ones.
   ///
+  /// - Parameter prefixes: of the keys that are listed.
   /// - Throws: ``Failure`` if the store lists keys out of order, or more sessions than the maximum.
-  package func ids() throws -> [SessionID] {
+  package func ids(below prefixes: [String] = ["index/", "output/"]) throws -> [SessionID] {
     var found: Set<SessionID> = []
-    for prefix in ["index/", "output/"] { try addSessions(below: prefix, to: &found) }
+    for prefix in prefixes { try addSessions(below: prefix, to: &found) }
     return found.sorted { $0.description.utf8.lexicographicallyPrecedes($1.description.utf8) }
   }
 
