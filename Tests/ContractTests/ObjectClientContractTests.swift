@@ -70,7 +70,10 @@ enum ObjectClientKind: String, CaseIterable, CustomTestStringConvertible {
       let expected = Self.keys.map { Array($0.utf8) }.filter { $0.starts(with: Array(prefix.utf8)) }
         .sorted { $0.lexicographicallyPrecedes($1) }
       #expect(listed.map { Array($0.key.utf8) } == expected, "\(prefix)")
-      for object in listed { #expect(try client.head(object.key)?.tag == object.tag && object.size == 2) }
+      for object in listed {
+        #expect(try client.head(object.key)?.tag == object.tag && object.size == 2)
+        #expect(object.ageS.map { (0..<3_600).contains($0) } == true)
+      }
       for (index, key) in expected.enumerated() {
         let next = try client.list(prefix, after: String(decoding: key, as: UTF8.self)).first
         #expect(next.map { Array($0.key.utf8) } == (index + 1 < expected.count ? expected[index + 1] : nil))

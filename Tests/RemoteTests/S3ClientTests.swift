@@ -65,7 +65,7 @@ import WorkQueues
     }
     let sorted = Self.keys.map { Array($0.utf8) }.sorted { $0.lexicographicallyPrecedes($1) }
     #expect(listed.map { Array($0.key.utf8) } == sorted)
-    for object in listed { #expect(try client.head(object.key)?.withoutAge == object) }
+    for object in listed { #expect(try client.head(object.key)?.withoutAge == object.withoutAge) }
     #expect(try client.list("a/", after: nil).map(\.key) == ["a/../b", "a//b"])
     #expect(try client.list("nothing", after: nil).isEmpty)
   }

@@ -129,6 +129,10 @@ package final class MemoryObjects: ObjectClient {
     let all = keys.filter {
       $0.utf8.starts(with: prefix.utf8) && last.utf8.lexicographicallyPrecedes($0.utf8)
     }
-    return all.prefix(3).map { ObjectInfo(key: $0, size: self[$0]?.count ?? 0, tag: Self.tag(self[$0] ?? [])) }
+    return all.prefix(3).map { key in
+      ObjectInfo(
+        key: key, size: self[key]?.count ?? 0, tag: Self.tag(self[key] ?? []),
+        ageS: state.withLock { $0.agesS[key] } ?? 0)
+    }
   }
 }

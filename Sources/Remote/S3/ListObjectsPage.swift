@@ -1,4 +1,5 @@
 import FileSystem
+import FrameBatches
 import Sessions
 
 enum ListObjectsPage {
@@ -14,9 +15,10 @@ enum ListObjectsPage {
   ///   - subject: the listed objects, for errors.
   ///   - prefix: of the keys that were asked for, relative to the location.
   ///   - last: the key behind which the list begins, relative to the location; nil for the first page.
+  ///   - nowMs: the time of the response by the store's clock, in unix milliseconds; nil if it does not tell it.
   /// - Returns: objects with keys relative to the location.
   static func parse(
-    _ bytes: [UInt8], subject: String, _ location: S3Location, prefix: String, after last: String?
+    _ bytes: [UInt8], subject: String, _ location: S3Location, prefix: String, after last: String?, nowMs: Int64?
   ) throws -> [ObjectInfo] {
     func wrong(_ cause: String) -> ObjectStoreError { .invalidResponse("LIST", subject, cause) }
     guard let text = String(validating: bytes, as: UTF8.self), text.contains("<ListBucketResult"),
@@ -36,12 +38,20 @@ enum ListObjectsPage {
         throw wrong("\(relative.oneLine) comes after \(last.oneLine)")
       }
       last = relative
-      return ObjectInfo(key: relative, size: size, tag: tag)
+      return ObjectInfo(key: relative, size: size, tag: tag, ageS: nowMs.flatMap { ageS(of: entry, atMs: $0) })
     }
     if objects.isEmpty && S3XML.first("IsTruncated", in: text) == "true" {
       throw wrong("a page without keys, and more to come")
     }
     return objects
+  }
+
+  /// Returns the age of a listed object; nil if its time is missing or no time.
+  private static func ageS(of entry: Substring, atMs nowMs: Int64) -> Int? {
+    guard let text = S3XML.first("LastModified", in: entry), text.utf8.count <= 40,
+      case .unixMs(let writtenMs)? = SessionInstant(text)
+    else { return nil }
+    return Int(max(0, nowMs - writtenMs) / 1_000)
   }
 }
 

@@ -121,8 +121,10 @@ package final class S3Client: ObjectClient {
     query["start-after"] = key.map { location.prefix + $0 }
     query["max-keys"] = settings.listCount.map(String.init)
     let request = S3Request(kind: "LIST", method: .get, key: nil, query: query)
-    let bytes = try fetch(request, nothing: [], limit: Self.maximumListBytes)?.bytes ?? []
-    return try ListObjectsPage.parse(bytes, subject: location.name(of: prefix), location, prefix: prefix, after: key)
+    let reply = try fetch(request, nothing: [], limit: Self.maximumListBytes)
+    return try ListObjectsPage.parse(
+      reply?.bytes ?? [], subject: location.name(of: prefix), location, prefix: prefix, after: key,
+      nowMs: reply?.answer.dateMs)
   }
 
   /// Returns a maker of URLs that let their bearer fetch an object. They expire with the credentials that sign them, if

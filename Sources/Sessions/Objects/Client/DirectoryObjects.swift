@@ -40,9 +40,12 @@ package struct DirectoryObjects: ObjectClient {
 
   package func head(_ key: String) throws -> ObjectInfo? {
     try file(key).map { file in
-      let ageMs = max(0, WallClock.nowMs - file.stamp.modified / 1_000_000)
-      return ObjectInfo(key: key, size: file.size, tag: file.objectTag, ageS: Int(ageMs / 1_000))
+      ObjectInfo(key: key, size: file.size, tag: file.objectTag, ageS: Self.ageS(file.stamp, atMs: WallClock.nowMs))
     }
+  }
+
+  private static func ageS(_ stamp: FileStamp, atMs nowMs: Int64) -> Int {
+    Int(max(0, nowMs - stamp.modified / 1_000_000) / 1_000)
   }
 
   package func put(
@@ -183,6 +186,7 @@ package struct DirectoryObjects: ObjectClient {
     let prefix: String
     let last: String?
     var found: [ObjectInfo] = []
+    private let nowMs = WallClock.nowMs
     private var depth = 0
 
     init(prefix: String, last: String?) { (self.prefix, self.last) = (prefix, last) }
@@ -199,7 +203,10 @@ package struct DirectoryObjects: ObjectClient {
         guard found.count < listCount else { return }
         if entry.kind == .file {
           guard isNext(key), let stamp = try directory.checkedStamp(of: entry.name) else { continue }
-          found.append(ObjectInfo(key: key, size: Int(stamp.size), tag: ObjectTag(stamp.tag)))
+          found.append(
+            ObjectInfo(
+              key: key, size: Int(stamp.size), tag: ObjectTag(stamp.tag),
+              ageS: DirectoryObjects.ageS(stamp, atMs: nowMs)))
         } else if depth < maximumDepth, isNext(key) || last?.utf8.starts(with: key.utf8) == true {
           try visit(Directory(entry, in: directory), key)
         }

@@ -64,7 +64,7 @@ package struct ObjectInfo: Sendable, Equatable {
   package let key: String
   package let size: Int
   package let tag: ObjectTag
-  /// Seconds since it was written, by the store's own clock; nil in a list.
+  /// Seconds since it was written, by the store's own clock; nil if the store does not tell it.
   package let ageS: Int?
 
   package init(key: String, size: Int, tag: ObjectTag, ageS: Int? = nil) {
