@@ -4,7 +4,7 @@ import Sessions
 /// The events that their receiver has refused, for several threads and processes at once: `notifications/KEY.json` of a spool or an
 /// object store. Each is there until it is delivered or removed by an operator.
 package struct RefusedNotifications: Sendable {
-  private static let prefix = "notifications/"
+  package static let prefix = "notifications/"
 
   private let objects: any ObjectClient
   /// The place in messages.

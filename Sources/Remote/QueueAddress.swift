@@ -81,6 +81,21 @@ extension QueueAddress {
   }
 }
 
+extension QueueAddress {
+  /// Returns the numbers of names in the queue. Changes nothing in it.
+  ///
+  /// Parameters and errors as of ``open(as:_:beside:_:queueSettings:lease:allowsNonDurable:isOverdue:warn:)``.
+  package func status(
+    beside store: S3Location, queueSettings: () throws -> AWSSettings, isOverdue: @escaping @Sendable () -> Bool
+  ) throws -> NameQueueStatus {
+    switch kind {
+    case .redis(let url): try RedisStream.status(of: url, store: "\(store)")
+    case .sqs(let address): try SQSQueue.status(of: SQSClient(address, queueSettings(), isOverdue: isOverdue))
+    case nil: throw fault ?? Failure.queueAddress("it is invalid")
+    }
+  }
+}
+
 extension Failure {
   /// An invalid address of a queue. The message does not repeat it: it may hold a password.
   static func queueAddress(_ cause: String) -> Failure { Failure(.usage, "", "the queue's address", cause) }

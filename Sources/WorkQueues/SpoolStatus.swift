@@ -3,17 +3,6 @@ import Sessions
 
 /// The state of a spool.
 package struct SpoolStatus: Sendable {
-  /// The batches in one state.
-  package struct QueueDepth: Sendable {
-    package let count: Int
-    /// Milliseconds for which the oldest has been in this state; nil if there is none.
-    package let oldestMs: Int64?
-
-    package var json: JSONValue {
-      .object(["count": .number(count), "oldestMs": oldestMs.map(JSONValue.number) ?? .null])
-    }
-  }
-
   /// A batch that a worker holds.
   package struct Held: Sendable {
     package let batch: String

@@ -38,7 +38,7 @@ private let program: any ParsableCommand.Type = encoder_worker.EncoderWorker.sel
     "reencode": sandbox.union([
       "output", "quality", "max-side", "jobs", "overlay", "overlay-time-zone", "store", "unsigned",
     ]),
-    "status": ["spool", "output"],
+    "status": ["spool", "output", "queue", "store", "unsigned"],
     "quarantine list": ["spool", "store", "unsigned"], "quarantine show": ["spool", "store", "unsigned"],
     "quarantine retry": ["spool", "store", "unsigned", "notify", "notify-secret-file"],
     "quarantine purge": ["spool", "store", "unsigned"],

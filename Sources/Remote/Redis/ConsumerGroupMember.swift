@@ -25,8 +25,12 @@ final class ConsumerGroupMember: Sendable {
     self.warn = warn
     self.connection = connection
     self.worker = worker
-    // The braces put all keys into one slot of a cluster.
-    keys = [url.stream] + ["batches", "dead", "store", "group", "published"].map { "{\(url.stream)}:\($0)" }
+    keys = Self.keys(of: url)
+  }
+
+  /// The keys that each script gets. The braces put all of them into one slot of a cluster.
+  static func keys(of url: RedisURL) -> [String] {
+    [url.stream] + ["batches", "dead", "store", "group", "published"].map { "{\(url.stream)}:\($0)" }
   }
 
   var heldIDs: [String] { held.withLock { Array($0.keys) } }
@@ -85,11 +89,7 @@ final class ConsumerGroupMember: Sendable {
   private func joined() throws -> String {
     let operation = StreamScript.join.operation
     let reply = try call(.join, in: "") { _ in [store] }.checked(connection.url, operation)
-    if case .bytes(let other)? = reply.list?.first {
-      throw Failure(
-        .environment, "the queue \(connection.url) is of the store \(RedisReply.line(other)), not of \(store)",
-        advice: "name another stream with ?stream=NAME, or, if the store has moved, delete the key \(keys[3])")
-    }
+    if case .bytes(let other)? = reply.list?.first { throw Failure.otherStore(other, connection.url, store) }
     guard let group = reply.group else { throw Failure.unexpectedReply(connection.url, operation) }
     return group
   }
@@ -112,5 +112,15 @@ final class ConsumerGroupMember: Sendable {
     guard let digest = reply.digest else { throw Failure.unexpectedReply(connection.url, script.operation) }
     loaded.withLock { $0[script.operation] = digest }
     return digest
+  }
+}
+
+extension Failure {
+  /// The stream belongs to another store than the one that was named.
+  static func otherStore(_ other: [UInt8], _ url: RedisURL, _ store: String) -> Failure {
+    let key = ConsumerGroupMember.keys(of: url)[3]
+    return Failure(
+      .environment, "the queue \(url) is of the store \(RedisReply.line(other)), not of \(store)",
+      advice: "name another stream with ?stream=NAME, or, if the store has moved, delete the key \(key)")
   }
 }

@@ -283,6 +283,28 @@ struct StreamScript: Sendable {
     return {summary[1], 0}
     """)
 
+  /// Returns the store of the stream, the time in milliseconds, the number of waiting entries and the ID of the first, and those of held
+  /// entries. Reads only, and does not need the group.
+  static let status = StreamScript(
+    "tell its state", requiresGroup: false,
+    """
+    local now = redis.call('TIME')
+    local nowMs = string.format('%.0f', now[1] * 1000 + math.floor(now[2] / 1000))
+    local other = redis.call('GET', store) or ''
+    if redis.call('EXISTS', stream) == 0 then return {other, nowMs, 0, '', 0, ''} end
+    local from, held, first = '-', 0, ''
+    for _, known in ipairs(redis.call('XINFO', 'GROUPS', stream)) do
+      if field(known, 'name') == group then
+        from = '(' .. field(known, 'last-delivered-id')
+        local summary = redis.call('XPENDING', stream, group)
+        held, first = summary[1], summary[2] or ''
+      end
+    end
+    local next = redis.call('XRANGE', stream, from, '+', 'COUNT', 1)[1]
+    if not next then return {other, nowMs, 0, '', held, first} end
+    return {other, nowMs, math.max(1, redis.call('XLEN', stream) - held), next[1], held, first}
+    """)
+
   /// Removes this worker from the group, unless it holds entries.
   static let leave = StreamScript(
     "leave the group",

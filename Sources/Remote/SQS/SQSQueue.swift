@@ -111,6 +111,16 @@ package final class SQSQueue: NameQueue {
     }
   }
 
+  /// Returns the state of a queue, without a message of it. It does not tell how old its messages are.
+  ///
+  /// - Throws: ``SQSError``, ``Failure``.
+  static func status(of client: SQSClient) throws -> NameQueueStatus {
+    let counts = try SQSActions(client).counts()
+    return NameQueueStatus(
+      waiting: QueueDepth(count: counts.waiting + counts.delayed, oldestMs: nil),
+      claimed: QueueDepth(count: counts.inFlight, oldestMs: nil), isApproximate: true)
+  }
+
   private func counts() throws -> SQSActions.Counts {
     let counts = try queue.counts()
     let now = clock()

@@ -6,7 +6,7 @@ import FrameBatches
 import JSON
 
 struct EndRequestObjects {
-  private static let prefix = "ending/"
+  static let prefix = "ending/"
   private static let holder = "holder"
   /// Seconds for which a process has a request.
   private static let leaseS = 600

@@ -5,7 +5,7 @@ import Synchronization
 /// `open/SESSION` in an object store: the sessions that may still go on. Without it, a search for quiet sessions would have to list
 /// all that were ever published.
 final class OpenSessions: Sendable {
-  private static let prefix = "open/"
+  static let prefix = "open/"
 
   private let objects: any ObjectClient
   /// The last publications of this process, in monotonic milliseconds.

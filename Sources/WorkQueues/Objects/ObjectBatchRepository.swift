@@ -17,6 +17,11 @@ package struct ObjectBatchRepository: Sendable {
 
   package static let incoming = "incoming/"
 
+  /// Whether an object below `incoming/` is complete. The naming rule of a spool holds for the last component.
+  static func isBatch(_ name: String) -> Bool {
+    !name.isEmpty && !name.hasSuffix("/") && BatchDirectory.isComplete(lastComponent(of: name))
+  }
+
   func path(of batch: String) -> String { "\(name)\(Self.incoming)\(batch)" }
 
   /// Throws ``BadBatch`` unless the name is a plain path. Its last component names the batch in manifests.
@@ -131,7 +136,7 @@ package struct ObjectBatchRepository: Sendable {
     var (number, isNew) = (1, false)
     while true {
       let bytes = reason.report(for: claim, worker: worker, accepting: acceptingCommand(name), adding: identity)
-      let key = "quarantine/\(name)\(Quarantine.reasonEnding)"
+      let key = ObjectQuarantine.reasonKey(of: name)
       // Only this worker writes its ID with this time.
       if try objects.putOwn(key, bytes, .json, when: .absent) != nil {
         isNew = true
@@ -145,11 +150,11 @@ package struct ObjectBatchRepository: Sendable {
     }
     // An object without a plain name is no batch: it stays.
     guard let tag else { return name }
-    if try objects.copy(Self.incoming + claim.name, tag, to: "quarantine/\(name)") {
+    if try objects.copy(Self.incoming + claim.name, tag, to: ObjectQuarantine.key(of: name)) {
       try writeReceipt(claim.name, tag, .quarantined, ["quarantine": .string(name), "cause": .string("\(reason)")])
     } else if case .finished? = try outcome(of: claim.name) {
       // Two workers had it.
-      if isNew { try objects.delete("quarantine/\(name)\(Quarantine.reasonEnding)", nil) }
+      if isNew { try objects.delete(ObjectQuarantine.reasonKey(of: name), nil) }
       return nil
     }
     return name
@@ -162,17 +167,8 @@ package struct ObjectBatchRepository: Sendable {
     "encoder-worker quarantine retry --queue URL --store URL --accept -- \(name.shellWord), with the worker's queue and store"
   }
 
-  /// The names of the batches in quarantine.
-  package func quarantined() throws -> [String] {
-    var (last, names): (String?, [String]) = (nil, [])
-    while true {
-      let page = try objects.list("quarantine/", after: last)
-      guard let end = page.last else { break }
-      last = end.key
-      names += page.map { String($0.key.dropFirst("quarantine/".count)) }
-    }
-    return names.filter { !$0.hasSuffix(Quarantine.reasonEnding) && !$0.hasSuffix("/") }
-  }
+  /// The batches in quarantine.
+  package var quarantined: ObjectQuarantine { ObjectQuarantine(objects, name: name) }
 
   /// Puts a batch back into `incoming/` and its name into a queue. After a crash it is to be called again.
   ///
@@ -180,9 +176,10 @@ package struct ObjectBatchRepository: Sendable {
   /// - Returns: its former name.
   /// - Throws: ``Failure``.
   package func retry(_ name: String, accepting isAccepted: Bool, in names: any NameQueue) throws -> String {
-    let key = "quarantine/" + name
-    let reasonKey = key + Quarantine.reasonEnding
-    guard isPlain(name), let object = try objects.head(key) else { throw Failure.noBatch(name, in: self.name) }
+    let (key, reasonKey) = (ObjectQuarantine.key(of: name), ObjectQuarantine.reasonKey(of: name))
+    guard isPlain(name), ObjectQuarantine.isBatch(name), let object = try objects.head(key) else {
+      throw Failure.noBatch(name, in: self.name)
+    }
     let reason = try objects.get(reasonKey, limit: 1 << 20).flatMap { BadBatch.reason(in: $0.bytes) }
     if isAccepted {
       for mark in try BadBatch.marks(in: reason, of: name) {
@@ -246,9 +243,7 @@ package struct ObjectBatchRepository: Sendable {
       let page = try objects.list(Self.incoming, after: last)
       guard let end = page.last else { return result }
       last = end.key
-      // The naming rule of a spool holds for the last component.
-      let keys = page.map(\.key).filter { !$0.hasSuffix("/") && BatchDirectory.isComplete(lastComponent(of: $0)) }
-      let all = keys.map { String($0.dropFirst(Self.incoming.count)) }
+      let all = page.map { String($0.key.dropFirst(Self.incoming.count)) }.filter { Self.isBatch($0) }
       let owed = all.filter(isPlain)
       result.owed += owed.count
       result.misnamed += all.count - owed.count

@@ -158,7 +158,7 @@ package struct Quarantine: Sendable {
   /// Removes a batch and its reason.
   ///
   /// - Parameter reasonFirst: whether the batch is to be the rest after a crash, not the reason.
-  package func purge(_ batch: Batch, reasonFirst: Bool = false) throws {
+  package func purge(_ batch: Batch, reasonFirst: Bool) throws {
     if reasonFirst { try removeReason(of: batch) }
     let target = try spool.hide(batch.path)
     try removeReason(of: batch)

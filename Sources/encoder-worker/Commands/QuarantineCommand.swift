@@ -24,6 +24,9 @@ struct QuarantineCommand: DescribedCommand {
     @Option(help: .setting(SpoolOptions.spoolHelp, valueName: "dir", place: .spool), completion: .directory)
     var spool: String?
 
+    @Option(help: .call(RemoteOptions.queueHelp, valueName: "url"))
+    var queue: QueueAddress?
+
     @Option(
       help: .setting(
         RemoteOptions.storeHelp, valueName: "url",
@@ -35,12 +38,28 @@ struct QuarantineCommand: DescribedCommand {
     @OptionGroup var settings: SettingsOption
 
     func validate() throws {
-      if events { return try RefusedEvents.validate(spool: spool, store: store) }
-      try CallOptions.refuse("--store", "--unsigned", without: "--events")
-      if spool == nil { throw MissingOption.error("--spool <dir>", "The spool.") }
+      try queue?.validate("--queue")
+      if events {
+        if queue != nil { throw ValidationError("--queue does not work with --events") }
+        return try RefusedEvents.validate(spool: spool, store: store)
+      }
+      guard isOfStore else {
+        if spool == nil { throw ValidationError("--spool DIR is missing, or --queue and --store") }
+        return
+      }
+      if store == nil { throw ValidationError("--queue and --store belong together") }
+      if CallOptions.has("--spool") { throw ValidationError("--spool, or --queue and --store: one or the other") }
     }
 
-    func open() throws -> Quarantine { Quarantine(of: try Spool(opening: spool ?? "")) }
+    /// Whether the call is about a store. A store of a file or of the environment does not count beside a spool.
+    private var isOfStore: Bool {
+      queue != nil || store != nil && (spool == nil || CallOptions.has("--store"))
+    }
+
+    func open() throws -> any BatchQuarantine {
+      guard isOfStore, let store else { return Quarantine(of: try Spool(opening: spool ?? "")) }
+      return ObjectBatchRepository(try S3Client(store, access.settings()), name: "\(store)").quarantined
+    }
 
     func openEvents() throws -> RefusedNotifications {
       try RefusedEvents.open(spool: spool, store: store, access)
@@ -54,7 +73,8 @@ extension QuarantineCommand {
       commandName: "list", abstract: "List quarantined batches, or refused events, with date and reason.")
 
     static let page = HelpPage(
-      example: "quarantine list --spool spool", required: [["spool"], ["events", "store"]], common: ["json"])
+      example: "quarantine list --spool spool", required: [["spool"], ["queue", "store"], ["events", "store"]],
+      common: ["json"])
 
     @OptionGroup var place: PlaceOptions
     @OptionGroup var results: ResultOptions
@@ -78,7 +98,8 @@ extension QuarantineCommand {
       abstract: "Show quarantined batches in full, or refused events as they were sent, one object a line.")
 
     static let page = HelpPage(
-      example: "quarantine show --spool spool bad.tar", required: [["spool"], ["events", "store"]])
+      example: "quarantine show --spool spool bad.tar",
+      required: [["spool"], ["queue", "store"], ["events", "store"]])
 
     @OptionGroup var place: PlaceOptions
 
@@ -107,7 +128,8 @@ extension QuarantineCommand {
       commandName: "purge", abstract: "Remove batches for good, with their reasons, or refused events.")
 
     static let page = HelpPage(
-      example: "quarantine purge --spool spool bad.tar", required: [["spool"], ["events", "store"]],
+      example: "quarantine purge --spool spool bad.tar",
+      required: [["spool"], ["queue", "store"], ["events", "store"]],
       common: ["all", "dry-run"])
 
     @OptionGroup var place: PlaceOptions
@@ -119,7 +141,7 @@ extension QuarantineCommand {
         return try options.purge(all: store.all, named: store.notification, name: \.key) { try store.remove($0.key) }
       }
       let quarantine = try place.open()
-      try options.purge(all: quarantine.batches, named: quarantine.batch, name: \.path) { try quarantine.purge($0) }
+      try options.purge(all: quarantine.batches, named: quarantine.batch, name: \.path, quarantine.purge)
     }
   }
 }

@@ -25,7 +25,7 @@ extension QuarantineCommand {
     @OptionGroup var settings: SettingsOption
 
     @Option(help: .call(RemoteOptions.queueHelp, valueName: "url"))
-    var queue: String?
+    var queue: QueueAddress?
 
     @Option(
       help: .setting(
@@ -51,15 +51,20 @@ extension QuarantineCommand {
 
     func validate() throws {
       try notify?.validate("--notify")
+      try queue?.validate("--queue")
       if events {
         if queue != nil || accept { throw ValidationError("--queue and --accept do not work with --events") }
         try RefusedEvents.validate(spool: spool, store: store)
         if notify == nil { throw MissingOption.error("--notify <url>", "The address of the receiver.") }
         return
       }
-      try CallOptions.refuse("--notify", "--notify-secret-file", "--unsigned", without: "--events")
+      try CallOptions.refuse("--notify", "--notify-secret-file", without: "--events")
       if spool == nil && queue == nil { throw ValidationError("--spool DIR is missing, or --queue and --store") }
-      if queue == nil { try CallOptions.refuse("--store", without: "--queue") }
+      if queue == nil {
+        try CallOptions.refuse("--store", without: "--queue")
+      } else if CallOptions.has("--spool") {
+        throw ValidationError("--spool, or --queue and --store: one or the other")
+      }
       if queue != nil && store == nil { throw ValidationError("--queue and --store belong together") }
     }
 
@@ -69,18 +74,18 @@ extension QuarantineCommand {
         guard let notify else { return }
         return try RefusedEvents.retry(selection, in: store, WebhookReceiver(notify, secret))
       }
-      if let queue, let store { return try retry(in: queue, "\(store)") }
+      if let queue, let store { return try retry(in: queue, store) }
       let quarantine = Quarantine(of: try Spool(opening: spool ?? ""))
       try selection.forEach(all: quarantine.batches, named: quarantine.batch) { batch in
         answer("\(batch.name): waits again as \(try quarantine.retry(batch, accepting: accept))".oneLine)
       }
     }
 
-    private func retry(in queue: String, _ store: String) throws {
-      let remote = try RemoteOptions.parse(["--queue", queue, "--store", store])
-      guard let remote = try remote.connect(as: WorkerID(), lease: Lease.defaultValue) else { return }
+    private func retry(in queue: QueueAddress, _ store: S3Location) throws {
+      // The batch is in the store again before its name is in the queue: a queue that loses it costs a reconcile.
+      let remote = try RemoteBackends(queue, store, access, as: WorkerID(), allowsNonDurable: true)
       defer { remote.names.leave() }
-      try selection.forEach(all: remote.batches.quarantined, named: \.self) { name in
+      try selection.forEach(all: remote.batches.quarantined.names, named: \.self) { name in
         let former = try remote.batches.retry(name, accepting: accept, in: remote.names)
         answer("\(name): waits again as \(former)".oneLine)
       }

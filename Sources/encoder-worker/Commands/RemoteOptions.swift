@@ -53,12 +53,9 @@ struct RemoteOptions: ParsableArguments {
     isOverdue: @escaping @Sendable () -> Bool = { false }
   ) throws -> RemoteBackends? {
     guard let queue, let store else { return nil }
-    let settings = try access.settings()
-    let names = try queue.open(
-      as: worker, role, beside: store, settings, queueSettings: { try access.queueSettings(beside: settings) },
-      lease: lease, allowsNonDurable: allowNonDurableQueue, isOverdue: isOverdue,
-      warn: { say("encoder-worker: \($0)", .warning) })
-    return RemoteBackends(names: names, objects: try S3Client(store, settings, isOverdue: isOverdue))
+    return try RemoteBackends(
+      queue, store, access, as: worker, role, lease: lease, allowsNonDurable: allowNonDurableQueue,
+      isOverdue: isOverdue)
   }
 }
 
@@ -69,4 +66,20 @@ struct RemoteBackends {
   /// The store's name in messages.
   var name: String { "\(objects.location)" }
   var batches: ObjectBatchRepository { ObjectBatchRepository(objects, name: name) }
+
+  /// Connects to a queue and a store.
+  ///
+  /// - Parameter allowsNonDurable: whether to warn of a Redis that may lose data, instead of refusing it.
+  init(
+    _ queue: QueueAddress, _ store: S3Location, _ access: StoreAccess, as worker: WorkerID,
+    _ role: QueueRole = .producer,
+    lease: Int = Lease.defaultValue, allowsNonDurable: Bool, isOverdue: @escaping @Sendable () -> Bool = { false }
+  ) throws {
+    let settings = try access.settings()
+    names = try queue.open(
+      as: worker, role, beside: store, settings, queueSettings: { try access.queueSettings(beside: settings) },
+      lease: lease, allowsNonDurable: allowsNonDurable, isOverdue: isOverdue,
+      warn: { say("encoder-worker: \($0)", .warning) })
+    objects = try S3Client(store, settings, isOverdue: isOverdue)
+  }
 }

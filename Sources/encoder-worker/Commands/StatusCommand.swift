@@ -1,6 +1,7 @@
 import ArgumentParser
 import FileSystem
 import Glibc
+import Remote
 import SegmentEncoder
 import Sessions
 import WorkQueues
@@ -8,88 +9,84 @@ import WorkQueues
 struct StatusCommand: ReportingCommand {
   static let configuration = CommandConfiguration(
     commandName: "status",
-    abstract: "Show batches, workers and the free space of a spool.",
+    abstract: "Show the state of a spool, or of a queue and a store.",
+    usage: """
+      encoder-worker status --spool <dir> [<options>]
+      encoder-worker status --queue <url> --store <url> [<options>]
+      """,
     discussion: """
-      Reads the spool without any locks. The rate is that of the workers' last minute. The bytes a day are those of the sessions' files of the last 24 hours; an output that is younger than an hour says nothing of a day. The exit status is 0 unless the spool cannot be read.
+      Reads without any locks, and changes nothing. The rate is that of the workers' last minute. The bytes a day are those of the sessions' files of the last 24 hours; an output that is younger than an hour says nothing of a day. A store is asked for at most 350 lists: counts beyond that end with +, and the bytes a day are estimated from some sessions, or not known. The exit status is 0 unless the place cannot be read.
       """)
 
   static let page = HelpPage(
-    example: "status --spool spool", required: [["spool"]], common: ["output", "watch", "json"])
+    example: "status --spool spool", required: [["spool"], ["queue", "store"]], common: ["output", "watch", "json"])
 
-  @OptionGroup var directories: SpoolOptions
+  @Option(help: .setting(SpoolOptions.spoolHelp, valueName: "dir", place: .spool), completion: .directory)
+  var spool: String?
 
-  @Flag(help: "Refresh every two seconds until stopped.")
+  @Option(
+    name: .shortAndLong, help: .setting("The directory for sessions.", default: "SPOOL/output", valueName: "dir"),
+    completion: .directory)
+  var output: String?
+
+  @OptionGroup var remote: StoredQueueOptions
+
+  @Flag(help: "Refresh until stopped: every two seconds, with a store every ten.")
   var watch = false
 
   @OptionGroup var results: ResultOptions
   @OptionGroup var settings: SettingsOption
 
+  /// Milliseconds between two looks at a spool, and at a store, whose requests cost money.
+  private static let (spoolMs, storeMs) = (2_000, 10_000)
+
+  func validate() throws {
+    if spool == nil && remote.isMissing { throw ValidationError("--spool DIR is missing, or --queue and --store") }
+    if spool != nil && !remote.isMissing {
+      throw ValidationError("--spool, or --queue and --store: one or the other")
+    }
+    try remote.requireBoth()
+    if spool == nil { try CallOptions.refuse("--output", "-o", without: "--spool") }
+  }
+
   func execute() throws {
-    let spool = try Spool(opening: directories.spool)
-    let growth = try OutputGrowth(of: directories.output ?? spool.defaultOutput)
-    guard watch else { return show(try SpoolStatus(of: spool, output: directories.output), growth) }
+    if let spool {
+      let spool = try Spool(opening: spool)
+      let growth = try OutputGrowth(of: output ?? spool.defaultOutput)
+      let signals = watch ? try TerminationSignals() : nil
+      func isOver() -> Bool { signals?.wait(ms: Self.spoolMs) ?? true }
+      return try show(until: isOver) {
+        let status = try SpoolStatus(of: spool, output: output)
+        return (status.json(growth), status.text(growth))
+      }
+    }
     let signals = try TerminationSignals()
-    if !results.json, TerminalScreen(of: STDOUT_FILENO) != nil { _ = put("\u{1B}[2J", on: STDOUT_FILENO) }
+    let stop = SignalledStop(signals)
+    let place = try remote.open { stop.isRequested }
+    do {
+      let growth = try OutputGrowth(of: StoredSessions(place.objects, name: place.name)) { try stop.check() }
+      func isOver() -> Bool { !watch || stop.isRequested || signals.wait(ms: Self.storeMs) }
+      try show(until: isOver) {
+        let status = try RemoteStatus(place.names(), of: "\(place.queue)", place.objects, name: place.name)
+        return (status.json(growth), status.text(growth))
+      }
+    } catch is Cancelled where watch {
+      // Stopped during a request.
+    }
+  }
+
+  /// Prints a status, or one after the other.
+  ///
+  /// - Parameter isOver: waits, and tells whether that was the last one.
+  private func show(until isOver: () -> Bool, _ status: () throws -> (json: String, text: String)) throws {
+    if watch, !results.json, TerminalScreen(of: STDOUT_FILENO) != nil { _ = put("\u{1B}[2J", on: STDOUT_FILENO) }
     repeat {
-      let status = try SpoolStatus(of: spool, output: directories.output)
-      if !results.json, let screen = TerminalScreen(of: STDOUT_FILENO) {
-        _ = put(screen.page(Self.text(status, growth)), on: STDOUT_FILENO)
+      let status = try status()
+      if watch, !results.json, let screen = TerminalScreen(of: STDOUT_FILENO) {
+        _ = put(screen.page(status.text), on: STDOUT_FILENO)
       } else {
-        show(status, growth)
+        results.print(json: status.json, text: status.text)
       }
-    } while !signals.wait(ms: 2_000)
-  }
-
-  private func show(_ status: SpoolStatus, _ growth: OutputGrowth) {
-    results.print(json: status.json(growth), text: Self.text(status, growth))
-  }
-
-  private static func text(_ status: SpoolStatus, _ growth: OutputGrowth) -> String {
-    let retriedMs = status.workers.flatMap(\.held).filter(\.isRetried).map(\.ageMs).max()
-    let states = [
-      ("waiting", status.waiting.count, status.waiting.oldestMs, timeLeft(status)),
-      ("claimed", status.claimed.count, status.claimed.oldestMs, ""),
-      ("retrying", status.retrying, retriedMs, status.retrying > 0 ? "of those claimed" : ""),
-      (
-        "quarantined", status.quarantined.count, status.quarantined.oldestMs,
-        status.quarantined.count > 0 ? "see: quarantine list" : ""
-      ),
-      ("done", status.kept.count, status.kept.oldestMs, status.kept.count > 0 ? "published, and kept" : ""),
-    ].map { name, count, oldestMs, note in [name, "\(count)", oldestMs.map { duration(ms: $0) } ?? "", note] }
-    var text = table([["", "batches", "oldest", ""]] + states)
-    text +=
-      "\n\n\(count(status.perMinute, "batch", "batches")) a minute; \(workers(status)); \(size(status.freeBytes)) free in \(status.output.oneLine)"
-    if status.pictures > 0 { text += "; \(count(status.pictures, "picture")) in no batch yet" }
-    if let bytes = growth.bytesADay, let days = growth.daysLeft(free: status.freeBytes) {
-      text += "; \(size(bytes)) a day, full in \(count(days, "day"))"
-    }
-    guard !status.workers.isEmpty else { return text }
-    let rows = status.workers.map { worker in
-      let counters = worker.counters
-      let held = worker.held.map { held in
-        "\(held.batch) (\(duration(ms: held.ageMs))\(held.isRetried ? ", attempt \(held.attempt), failed \(held.failures) ×" : ""))"
-      }
-      let shown = held.prefix(3).joined(separator: ", ") + (held.count > 3 ? ", and \(held.count - 3) more" : "")
-      return [
-        worker.id, worker.life.rawValue, counters.map { duration(ms: Int64($0.runningS) * 1_000) } ?? "",
-        counters.map { "\($0.published)" } ?? "", counters.map { "\($0.perMinute)" } ?? "", shown,
-      ]
-    }
-    return text + "\n\n" + table([["worker", "", "running", "published", "a minute", "holds"]] + rows)
-  }
-
-  /// The time that the waiting batches will take at the present rate.
-  private static func timeLeft(_ status: SpoolStatus) -> String {
-    guard status.waiting.count > 0, status.perMinute > 0 else { return "" }
-    return "some \(duration(ms: Int64(status.waiting.count) * 60_000 / Int64(status.perMinute))) at this rate"
-  }
-
-  /// `2 workers alive, 1 dead`.
-  private static func workers(_ status: SpoolStatus) -> String {
-    let counts = Dictionary(grouping: status.workers, by: \.life).mapValues(\.count)
-    let others = [SpoolStatus.Worker.Liveness.elsewhere, .unknown, .dead].compactMap { life in
-      counts[life].map { ", \($0) \(life.rawValue)" }
-    }
-    return "\(count(counts[.alive] ?? 0, "worker")) alive" + others.joined()
+    } while !isOver()
   }
 }

@@ -1,7 +1,7 @@
 import FileSystem
 
 /// Requests to a store from several threads: each waits for the network most of its time.
-enum ParallelFetch {
+package enum ParallelFetch {
   private static let threads = 8
   /// Maximum time between two calls of `progress`, in milliseconds.
   private static let progressMs = 100
@@ -19,7 +19,7 @@ enum ParallelFetch {
   ///   - body: called on other threads, or on this one for a single item.
   ///   - progress: called on this thread with the number of finished items; an error that it throws ends the work.
   /// - Throws: the error of the first item that failed. The items behind it may be left out.
-  static func map<Item: Sendable, Result: Sendable>(
+  package static func map<Item: Sendable, Result: Sendable>(
     _ items: [Item], _ body: @escaping @Sendable (Item) throws -> Result, progress: (Int) throws -> Void
   ) throws -> [Result] {
     if items.count < 2 {
