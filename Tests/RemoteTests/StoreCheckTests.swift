@@ -15,13 +15,14 @@ import Testing
   /// A store that breaks one promise.
   private struct Broken: ObjectClient {
     enum Fault: CaseIterable {
-      case racy, untagged, forgetful, lying, sticky, undeletable
+      case racy, untagged, forgetful, lying, sticky, undeletable, sizeless, conjuring, exact, ageless
     }
 
     let fault: Fault
     let objects = MemoryObjects()
 
     func get(_ key: String, limit: Int) throws -> StoredObject? {
+      if fault == .conjuring, key.hasSuffix("/never") { return StoredObject(bytes: [1], tag: ObjectTag("\"x\"")) }
       guard let there = try objects.get(key, limit: limit) else { return nil }
       return fault == .lying
         ? StoredObject(bytes: there.bytes.map { $0 ^ 1 }, tag: there.tag)
@@ -32,7 +33,11 @@ import Testing
       try objects.download(key, to: path, limit: limit)
     }
 
-    func head(_ key: String) throws -> ObjectInfo? { try objects.head(key) }
+    func head(_ key: String) throws -> ObjectInfo? {
+      try objects.head(key).map { info in
+        ObjectInfo(key: key, size: info.size + (fault == .sizeless ? 1 : 0), tag: info.tag, ageS: info.ageS)
+      }
+    }
 
     func put(
       _ key: String, _ body: ObjectBody, _ kind: ObjectKind, when condition: PutCondition
@@ -59,7 +64,13 @@ import Testing
       if fault == .sticky, key.hasSuffix("gone") { objects[key] = [1] }
     }
 
-    func list(_ prefix: String, after key: String?) throws -> [ObjectInfo] { try objects.list(prefix, after: key) }
+    func list(_ prefix: String, after key: String?) throws -> [ObjectInfo] {
+      // Begins at the first key if it does not find the other one.
+      let after = fault == .exact && key.map { objects[$0] == nil } == true ? nil : key
+      return try objects.list(prefix, after: after).map { info in
+        fault == .ageless ? ObjectInfo(key: info.key, size: info.size, tag: info.tag) : info
+      }
+    }
 
     private func tag(_ tag: ObjectTag) -> ObjectTag { fault == .untagged ? ObjectTag("\"same\"") : tag }
   }
@@ -81,6 +92,10 @@ import Testing
     #expect(try faults(Broken(fault: .forgetful)) == [.conditionalDelete])
     #expect(try faults(Broken(fault: .lying)).isSuperset(of: [.read, .copy]))
     #expect(try faults(Broken(fault: .sticky)) == [.delete])
+    #expect(try faults(Broken(fault: .sizeless)) == [.head])
+    #expect(try faults(Broken(fault: .conjuring)) == [.missing])
+    #expect(try faults(Broken(fault: .exact)) == [.listFromAnyKey])
+    #expect(try faults(Broken(fault: .ageless)) == [.listedAges] && !StoreCheck.Check.listedAges.isRequired)
   }
 
   @Test func findingsStayWhenAnObjectCannotBeRemoved() throws {

@@ -7,7 +7,9 @@ import Sessions
 package struct StoreCheck: Sendable {
   /// A promise of a store.
   package enum Check: String, CaseIterable, Sendable {
-    case write, read, tags, list
+    case write, read, head, missing, tags, list
+    case listFromAnyKey = "list from any key"
+    case listedAges = "list ages"
     case ifNoneMatch = "if-none-match"
     case racedIfNoneMatch = "if-none-match, raced"
     case ifMatch = "if-match"
@@ -16,15 +18,19 @@ package struct StoreCheck: Sendable {
     case conditionalDelete = "delete if-match"
     case age, delete
 
-    /// Whether workers cannot do without it.
-    package var isRequired: Bool { self != .conditionalDelete }
+    /// Whether workers, or readers of sessions, cannot do without it.
+    package var isRequired: Bool { self != .conditionalDelete && self != .listedAges }
 
     package var meaning: String {
       switch self {
       case .write: "an object is written"
       case .read: "an object is read back, byte for byte"
+      case .head: "HEAD tells the size of an object"
+      case .missing: "an object that is missing is told from one that may not be read"
       case .tags: "other bytes have another ETag, and PUT, GET, HEAD and lists say the same one"
       case .list: "keys are listed in the order of their bytes, at once, and from a key on"
+      case .listFromAnyKey: "a list begins behind a key that is no object: readers leave out folders"
+      case .listedAges: "lists tell Last-Modified; without it, status knows no ages"
       case .ifNoneMatch: "If-None-Match: * creates no object twice"
       case .racedIfNoneMatch: "of writers at the same time, one creates an object"
       case .ifMatch: "If-Match replaces the named version only"
@@ -88,8 +94,13 @@ package struct StoreCheck: Sendable {
     switch check {
     case .write: try put("write", [1, 2, 3]) == nil ? "the write was refused" : nil
     case .read: try faultOfRead()
+    case .head: try faultOfHead()
+    case .missing: try faultOfMissing()
     case .tags: try faultOfTags()
     case .list: try faultOfList()
+    case .listFromAnyKey: try faultOfSkip()
+    case .listedAges:
+      try objects.list(prefix + "first", after: nil).first?.ageS == nil ? "a list tells no time" : nil
     case .ifNoneMatch: try faultOfCreation()
     case .racedIfNoneMatch: try faultOfRaces(replacing: false)
     case .ifMatch: try faultOfReplacement()
@@ -121,6 +132,17 @@ package struct StoreCheck: Sendable {
     return try bytes("read") == sent ? nil : "other bytes came back"
   }
 
+  private func faultOfHead() throws -> String? {
+    _ = try put("head", [1, 2, 3])
+    guard let size = try objects.head(prefix + "head")?.size else { return "no such object" }
+    return size == 3 ? nil : "it tells \(size) bytes for 3"
+  }
+
+  private func faultOfMissing() throws -> String? {
+    let isThere = try bytes("never") != nil || objects.head(prefix + "never") != nil
+    return isThere ? "an object that was never written is there" : nil
+  }
+
   private func faultOfTags() throws -> String? {
     guard let first = try put("tags", [1]), let second = try put("tags", [2]) else { return "a write was refused" }
     if first == second { return "other bytes have the same ETag" }
@@ -138,6 +160,13 @@ package struct StoreCheck: Sendable {
       return "not the keys that were written, or their order"
     }
     return try keys(prefix + "list/", after: sorted[2]) == Array(sorted[3...]) ? nil : "start-after is ignored"
+  }
+
+  /// The keys behind `a0` are those behind the folder `a/`.
+  private func faultOfSkip() throws -> String? {
+    for name in ["a/b", "a/c", "b"] { _ = try put("skip/\(name)", [1]) }
+    let found = try keys(prefix + "skip/", after: prefix + "skip/a0")
+    return found == ["\(prefix)skip/b"] ? nil : "not the keys behind it"
   }
 
   /// Returns the keys of all pages. Each page has one that was not there before.

@@ -7,9 +7,9 @@ import Sessions
 struct ConfigCheckCommand: ReportingCommand {
   static let configuration = CommandConfiguration(
     commandName: "check",
-    abstract: "Check that an object store does what workers rely on.",
+    abstract: "Check that an object store does what workers and readers rely on.",
     discussion: """
-      Writes small objects under a prefix of a random name, races conditional writes, lists, reads back and removes all of it. Prints a row for each check. Exit status 0 if the store does all that workers need, 65 if not.
+      Writes small objects under a prefix of a random name, races conditional writes, lists, reads back and removes all of it. Prints a row for each check. Exit status 0 if the store does all that workers and readers of sessions need, 65 if not.
       """)
 
   static let page = HelpPage(example: "config check --store s3://bucket", required: [["store"]], common: ["json"])
@@ -39,7 +39,7 @@ struct ConfigCheckCommand: ReportingCommand {
     }
     let missing = findings.filter { $0.fault != nil && $0.check.isRequired }
     guard missing.isEmpty else {
-      say("encoder-worker: \(store): workers cannot use this store; see docs/stores.md", .error)
+      say("encoder-worker: \(store): workers or readers cannot use this store; see docs/stores.md", .error)
       throw ExitStatus.badBatch
     }
   }
