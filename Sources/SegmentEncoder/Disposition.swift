@@ -96,8 +96,16 @@ public enum Disposition: Equatable, Sendable {
     }
   }
 
-  /// Whether only a new worker can continue: a worker starts its fork server, and makes its spool directory, only at its start.
-  static func endsWorker(_ error: any Error) -> Bool { error is SandboxError || error is WorkerEvicted }
+  /// Whether only a new worker can continue: a worker starts its fork server, makes its spool directory, and refuses a store that ignores
+  /// conditions, only at its start.
+  static func endsWorker(_ error: any Error) -> Bool {
+    error is SandboxError || error is WorkerEvicted || mayHaveLost(error)
+  }
+
+  /// Whether published batches may be missing in their sessions.
+  package static func mayHaveLost(_ error: any Error) -> Bool {
+    ((error as? ViewUpdateFailure)?.error ?? error) is ConditionsIgnored
+  }
 
   /// Whether the disk itself failed.
   package static func isInputOutputError(_ error: any Error) -> Bool {

@@ -64,7 +64,7 @@ package final class WorkerLoop: Sendable {
   package var trouble: String? {
     if shutdown.isStopping { return "stopping" }
     if isDiskSpaceLow.load(ordering: .relaxed) { return "too little free space in the output" }
-    if let trouble = retries.trouble { return "\(trouble)" }
+    if let trouble = retries.fatal ?? retries.trouble { return "\(trouble)" }
     if let trouble = notifier?.trouble { return trouble }
     return worker.jobs.stuck.count >= threads ? "every batch in work is stuck" : nil
   }
@@ -294,7 +294,9 @@ package final class WorkerLoop: Sendable {
       worker.logger.error(
         "session.outdated", metadata: ["session": "\(outdated.session)", "error": "\(outdated.error)"])
       // An update that fails before the end may still succeed later.
-      if all && outdated.failsRun { retries.record(outdated.error, isSystemWide: false) }
+      if all && outdated.failsRun || Disposition.endsWorker(outdated.error) {
+        retries.record(outdated.error, isSystemWide: false)
+      }
     }
   }
 

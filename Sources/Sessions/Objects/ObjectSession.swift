@@ -12,6 +12,8 @@ struct ObjectSession: Sendable {
   let objects: any ObjectClient
   /// The store's name in messages.
   let name: String
+  /// Watches the writes of a process that publishes.
+  var watch: ConditionWatch?
 
   /// The head at a moment.
   struct Head {
@@ -83,8 +85,23 @@ struct ObjectSession: Sendable {
 
   /// Returns the session as it is now.
   ///
-  /// - Throws: ``SessionDeleted``.
+  /// - Throws: ``SessionDeleted``; ``ConditionsIgnored``.
   func head() throws -> Head {
+    let own = try watch?.known(of: id)
+    let head = try readHead()
+    if own != nil, head.tag == nil { watch?.forget(id) }
+    guard let watch, let own, let published = head.published,
+      own.lost(in: published, generation: head.generation) != nil
+    else { return head }
+    // Another answer may be a stale one of a cache.
+    let again = try readHead()
+    guard let published = again.published, let lostMs = own.lost(in: published, generation: again.generation) else {
+      return again
+    }
+    throw watch.report(headKey, "it lacks \(SegmentName.video(lostMs)), which this process has published")
+  }
+
+  private func readHead() throws -> Head {
     guard let there = try objects.get(headKey, limit: Self.indexBytes) else {
       return Head(published: try importedView())
     }
@@ -182,7 +199,10 @@ struct ObjectSession: Sendable {
         next.index.removeFirst(
           (next.index.entries.count - (Page.maximumInHead - Page.size)) / Page.size * Page.size))
     }
-    return try write(next, over: head, end: head.end ?? end)
+    try watch?.tryWrites()
+    guard let written = try write(next, over: head, end: head.end ?? end) else { return nil }
+    watch?.note(new, in: id, generation: head.generation)
+    return written
   }
 
   /// Records the end of the session. An earlier record stays.

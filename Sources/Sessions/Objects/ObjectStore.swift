@@ -27,6 +27,7 @@ package final class ObjectStore: WorkerStore, DeferringStore {
   let openSessions: OpenSessions?
   /// Refuses batches far from their session; nil to take them.
   private let appendGuard: AppendGuard?
+  private let watch: ConditionWatch
   private let wallClock: @Sendable () -> Int64
 
   /// A scan lists objects, which takes time and costs money.
@@ -55,6 +56,7 @@ package final class ObjectStore: WorkerStore, DeferringStore {
     wallClock: @escaping @Sendable () -> Int64 = { WallClock.nowMs }
   ) {
     deferred = DeferredViews(Self.timing, clock: clock)
+    watch = ConditionWatch(objects, name: name, clock: clock)
     self.wallClock = wallClock
     self.objects = objects
     self.name = name
@@ -246,7 +248,9 @@ package final class ObjectStore: WorkerStore, DeferringStore {
     if announcesEnds { try EndRequestObjects(objects: objects).add(EndRequest(session, .final, awaiting: [batch])) }
   }
 
-  func session(_ id: SessionID) -> ObjectSession { ObjectSession(id: id, objects: objects, name: name) }
+  func session(_ id: SessionID) -> ObjectSession {
+    ObjectSession(id: id, objects: objects, name: name, watch: watch)
+  }
 
   /// Creates the missing objects: all videos, then all manifests.
   ///

@@ -281,7 +281,8 @@ struct RunCommand: ReportingCommand {
       return ExitStatus.temporaryFailure
     }
     if let failure = end.failure {
-      say("encoder-worker: \(failure); nothing is lost, fix it and run again", .error)
+      let next = Disposition.mayHaveLost(failure) ? "" : "; nothing is lost, fix it and run again"
+      say("encoder-worker: \(failure)\(next)", .error)
       return ExitStatus.afterRetry(of: failure)
     }
     return counters.quarantined > 0 && !isStopping ? ExitStatus.badBatch : nil
