@@ -12,7 +12,7 @@ private let program: any ParsableCommand.Type = encoder_worker.EncoderWorker.sel
   private static let capture: Set = ["capture", "interval", "name-time", "time-zone", "times", "session-from"]
   private static let log: Set = ["log-format", "log-level", "verbose"]
   private static let sandbox: Set = ["sandbox", "max-decode"]
-  private static let remote: Set = ["queue", "store", "unsigned", "allow-non-durable-queue"]
+  private static let remote: Set = ["queue", "store", "unsigned", "store-header", "allow-non-durable-queue"]
   private static let encoding =
     sandbox.union(["quality", "max-hold", "segment", "background", "bits", "max-jump", "limit", "jobs", "profile"])
 
@@ -26,28 +26,29 @@ private let program: any ParsableCommand.Type = encoder_worker.EncoderWorker.sel
       "notify-secret-file", "notify-pending", "notify-timeout",
     ]),
     "film": capture.union(encoding).union(["gaps"]),
-    "encode": capture.union(encoding).union(["output", "sentry", "store", "unsigned"]),
+    "encode": capture.union(encoding).union(["output", "sentry", "store", "unsigned", "store-header"]),
     "enqueue": capture.union(remote).union(["spool", "limit", "token-file"]),
     "collect": capture.union(log).union([
       "spool", "token-file", "batch-every", "end-after-pause", "keep", "recursive", "session-every", "min-free",
     ]),
-    "stitch": sandbox.union(["gaps", "store", "unsigned", "expires", "plain"]),
-    "pictures": sandbox.union(["columns", "width", "store", "unsigned"]),
-    "text": sandbox.union(["text-language", "store", "unsigned"]),
-    "verify": sandbox.union(["store", "unsigned"]),
+    "stitch": sandbox.union(["gaps", "store", "unsigned", "store-header", "expires", "plain"]),
+    "pictures": sandbox.union(["columns", "width", "store", "unsigned", "store-header"]),
+    "text": sandbox.union(["text-language", "store", "unsigned", "store-header"]),
+    "verify": sandbox.union(["store", "unsigned", "store-header"]),
     "reencode": sandbox.union([
-      "output", "quality", "max-side", "jobs", "overlay", "overlay-time-zone", "store", "unsigned",
+      "output", "quality", "max-side", "jobs", "overlay", "overlay-time-zone", "store", "unsigned", "store-header",
     ]),
-    "status": ["spool", "output", "queue", "store", "unsigned"],
-    "quarantine list": ["spool", "store", "unsigned"], "quarantine show": ["spool", "store", "unsigned"],
-    "quarantine retry": ["spool", "store", "unsigned", "notify", "notify-secret-file"],
-    "quarantine purge": ["spool", "store", "unsigned"],
+    "status": ["spool", "output", "queue", "store", "unsigned", "store-header"],
+    "quarantine list": ["spool", "store", "unsigned", "store-header"],
+    "quarantine show": ["spool", "store", "unsigned", "store-header"],
+    "quarantine retry": ["spool", "store", "unsigned", "store-header", "notify", "notify-secret-file"],
+    "quarantine purge": ["spool", "store", "unsigned", "store-header"],
     "prune": ["spool", "output", "lease"],
-    "end": ["output", "spool", "store", "unsigned"],
-    "delete": sandbox.union(["output", "spool", "store", "unsigned", "session-from"]),
+    "end": ["output", "spool", "store", "unsigned", "store-header"],
+    "delete": sandbox.union(["output", "spool", "store", "unsigned", "store-header", "session-from"]),
     "serve": sandbox.union(["listen", "host", "min-free"]),
     "reconcile": remote,
-    "config show": [], "config check": ["store", "unsigned"],
+    "config show": [], "config check": ["store", "unsigned", "store-header"],
   ]
 
   /// The commands without subcommands, by their words.

@@ -107,6 +107,11 @@ class Handler(BaseHTTPRequestHandler):
         self.send(200, b"is that all?", Content_Length=None, Connection="close")
         self.close_connection = True
 
+    def echo(self, _):
+        """Sends the names of the request's own headers."""
+        names = sorted(name.lower() for name in self.headers if name.lower().startswith("x-"))
+        self.send(200, " ".join(names).encode())
+
     def tagless(self, _):
         self.send(200, b"x", ETag=None)
 

@@ -66,7 +66,8 @@ package final class S3Client: ObjectClient {
     let content = try RequestBody(body)
     let digest = try content.digest()
     var request = S3Request(
-      kind: "PUT", method: .put, key: key, headers: kind.headers + [(ContentSum.header, digest)], body: content,
+      kind: "PUT", method: .put, key: key,
+      headers: kind.headers + [(ContentSum.header, digest)] + settings.headers.ofWrites, body: content,
       bodyDigest: digest)
     switch condition {
     case .always: break
@@ -91,7 +92,8 @@ package final class S3Client: ObjectClient {
   package func copy(_ key: String, _ tag: ObjectTag, to target: String) throws -> Bool {
     guard try head(key)?.tag == tag else { return false }
     let source = "/\(location.bucket)/" + PercentEncoding.encoded(location.prefix + key, keepingSlashes: true)
-    let headers = [("x-amz-copy-source", source), ("Content-Type", "application/octet-stream")]
+    let headers =
+      [("x-amz-copy-source", source), ("Content-Type", "application/octet-stream")] + settings.headers.ofCopies
     return try ask(S3Request(kind: "COPY", method: .put, key: target, headers: headers)) != nil
   }
 

@@ -12,6 +12,8 @@ package struct S3Settings: Sendable {
 
   package let aws: AWSSettings
   let addressing: AddressingStyle
+  /// Headers of all objects that are written.
+  let headers: [StoreHeader]
   /// Seconds without a byte after which a request fails.
   var timeoutS: Int
   var retries = 4
@@ -25,12 +27,14 @@ package struct S3Settings: Sendable {
   /// - Parameters:
   ///   - value: returns an environment variable.
   ///   - isUnsigned: whether requests are sent without a signature.
+  ///   - headers: those of all objects that are written.
   ///   - warn: called with a line for the log.
   /// - Throws: ``Failure``, which names the variable.
   package init(
-    environment value: (String) -> String?, unsigned isUnsigned: Bool = false,
+    environment value: (String) -> String?, unsigned isUnsigned: Bool = false, headers: [StoreHeader] = [],
     warn: @escaping @Sendable (String) -> Void = { _ in }
   ) throws {
+    self.headers = headers
     let environment = try AWSEnvironment(value)
     aws = try AWSSettings(environment, unsigned: isUnsigned, warn: warn)
     timeoutS = aws.timeoutS

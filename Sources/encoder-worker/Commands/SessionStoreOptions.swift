@@ -15,7 +15,7 @@ struct SessionStoreOptions: ParsableArguments {
   @OptionGroup var access: StoreAccess
 
   func validate() throws {
-    if store == nil { try CallOptions.refuse("--unsigned", without: "--store") }
+    if store == nil { try CallOptions.refuse("--unsigned", "--store-header", without: "--store") }
   }
 
   /// Returns the session of the store that an argument names; nil for a path. A store of a file or of the environment does not count

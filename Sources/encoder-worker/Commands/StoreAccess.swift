@@ -2,16 +2,25 @@ import ArgumentParser
 import Glibc
 import Remote
 
-/// How requests to an object store are signed.
+/// How requests to an object store are signed, and the headers of what is written.
 struct StoreAccess: ParsableArguments {
   @Flag(help: .setting("Send requests to the store without a signature, for stores that need none."))
   var unsigned = false
+
+  @Option(
+    help: .setting(
+      "Header of all objects that are written, for encryption, storage class or tags. May be given several times.",
+      valueName: "name: value", example: "x-amz-storage-class:STANDARD_IA"),
+    transform: StoreHeader.init(_:))
+  var storeHeader: [StoreHeader] = []
 
   /// Reads address, region and credentials of the store, as Amazon's tools do.
   ///
   /// - Throws: wrong usage that names the variable.
   func settings() throws -> S3Settings {
-    try asUsage { try S3Settings(environment: Self.variable, unsigned: unsigned, warn: Self.warn) }
+    try asUsage {
+      try S3Settings(environment: Self.variable, unsigned: unsigned, headers: storeHeader, warn: Self.warn)
+    }
   }
 
   /// Returns the settings of SQS: those of the store, but always with credentials.

@@ -106,7 +106,7 @@ import Testing
     #expect(try run(["quarantine", "--config", file]).status == 0)
     #expect(try run(["quarantine", "list", "--config", file]).status == 0)
     #expect(try config("reencode", "--config", file).first { $0.name == "max-side" }?.value == "500")
-    let names = ["spool", "store", "unsigned", "notify", "notify-secret-file"]
+    let names = ["spool", "store", "unsigned", "store-header", "notify", "notify-secret-file"]
     #expect(try config("quarantine", "retry", "--config", file).map(\.name) == names)
   }
 
