@@ -66,6 +66,8 @@ import WorkQueues
     let sorted = Self.keys.map { Array($0.utf8) }.sorted { $0.lexicographicallyPrecedes($1) }
     #expect(listed.map { Array($0.key.utf8) } == sorted)
     for object in listed { #expect(try client.head(object.key)?.withoutAge == object.withoutAge) }
+    // The list tells when objects were written: within a day of this clock.
+    #expect(listed.allSatisfy { abs(WallClock.nowMs - ($0.modifiedMs ?? 0)) < 86_400_000 })
     #expect(try client.list("a/", after: nil).map(\.key) == ["a/../b", "a//b"])
     #expect(try client.list("nothing", after: nil).isEmpty)
   }
@@ -222,6 +224,6 @@ import WorkQueues
 }
 
 extension ObjectInfo {
-  /// The same object without its age, as a list returns it.
+  /// The same object without its age, and without the time that lists tell.
   fileprivate var withoutAge: ObjectInfo { ObjectInfo(key: key, size: size, tag: tag) }
 }

@@ -38,7 +38,10 @@ enum ListObjectsPage {
         throw wrong("\(relative.oneLine) comes after \(last.oneLine)")
       }
       last = relative
-      return ObjectInfo(key: relative, size: size, tag: tag, ageS: nowMs.flatMap { ageS(of: entry, atMs: $0) })
+      let writtenMs = instant(of: entry)
+      let ageMs = nowMs.flatMap { nowMs in writtenMs.map { max(0, nowMs - $0) } }
+      return ObjectInfo(
+        key: relative, size: size, tag: tag, ageS: ageMs.map { Int($0 / 1_000) }, modifiedMs: writtenMs)
     }
     if objects.isEmpty && S3XML.first("IsTruncated", in: text) == "true" {
       throw wrong("a page without keys, and more to come")
@@ -46,12 +49,12 @@ enum ListObjectsPage {
     return objects
   }
 
-  /// Returns the age of a listed object; nil if its time is missing or no time.
-  private static func ageS(of entry: Substring, atMs nowMs: Int64) -> Int? {
+  /// Returns when an object was written, in unix milliseconds; nil if the list does not tell.
+  private static func instant(of entry: Substring) -> Int64? {
     guard let text = S3XML.first("LastModified", in: entry), text.utf8.count <= 40,
       case .unixMs(let writtenMs)? = SessionInstant(text)
     else { return nil }
-    return Int(max(0, nowMs - writtenMs) / 1_000)
+    return writtenMs
   }
 }
 

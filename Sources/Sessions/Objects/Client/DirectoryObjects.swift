@@ -206,7 +206,7 @@ package struct DirectoryObjects: ObjectClient {
           found.append(
             ObjectInfo(
               key: key, size: Int(stamp.size), tag: ObjectTag(stamp.tag),
-              ageS: DirectoryObjects.ageS(stamp, atMs: nowMs)))
+              ageS: DirectoryObjects.ageS(stamp, atMs: nowMs), modifiedMs: stamp.modified / 1_000_000))
         } else if depth < maximumDepth, isNext(key) || last?.utf8.starts(with: key.utf8) == true {
           try visit(Directory(entry, in: directory), key)
         }

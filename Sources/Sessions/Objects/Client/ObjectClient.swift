@@ -66,12 +66,15 @@ package struct ObjectInfo: Sendable, Equatable {
   package let tag: ObjectTag
   /// Seconds since it was written, by the store's own clock; nil if the store does not tell it.
   package let ageS: Int?
+  /// When it was written, by the store's own clock, in unix milliseconds; nil outside of a list, or if the store does not tell.
+  package let modifiedMs: Int64?
 
-  package init(key: String, size: Int, tag: ObjectTag, ageS: Int? = nil) {
+  package init(key: String, size: Int, tag: ObjectTag, ageS: Int? = nil, modifiedMs: Int64? = nil) {
     self.key = key
     self.size = size
     self.tag = tag
     self.ageS = ageS
+    self.modifiedMs = modifiedMs
   }
 }
 
