@@ -218,7 +218,7 @@ let package = Package(
       "ContractTests",
       of: layers + ["SegmentEncoder", "Deleting", "Remote", .product(name: "Logging", package: "swift-log")]),
     tests("RemoteTests", of: layers + ["SegmentEncoder", "Remote"]),
-    tests("ServingTests", of: ["FileSystem", "FrameBatches", "Showing", "Serving"]),
+    tests("ServingTests", of: layers + ["SegmentEncoder", "Serving"]),
     tests(
       "IngestingTests",
       of: [

@@ -55,5 +55,5 @@ extension SessionRoutes {
   }
 
   /// Checks some sessions of the list for changes. Call it every few seconds.
-  package func refreshList() throws { try catalog.listing.refresh() }
+  package func refreshList() throws { try catalog.refreshList() }
 }

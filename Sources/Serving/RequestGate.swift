@@ -1,4 +1,5 @@
 import FileSystem
+import Sessions
 import Synchronization
 
 /// Lets a few requests at a time do costly work. Some others wait, each while its client is there and for half a minute at most.
@@ -142,4 +143,8 @@ extension BusyError {
 package struct ServerBusy: BusyError {
   package var retryAfterS: Int { 5 }
   package var description: String { "too many requests wait for the same work" }
+}
+
+extension StoredListUnread: BusyError {
+  package var retryAfterS: Int { 2 }
 }

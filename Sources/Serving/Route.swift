@@ -39,7 +39,10 @@ struct Route: Sendable {
   init(ofSession name: String, through gate: RouteGates.Name, handler: @escaping Handler<SessionID>) {
     self.init(["sessions", "*", name]) { routes, parts, request in
       guard let session = SessionID(parts[1]) else { return nil }
-      return try routes.gates.pass(gate, request) { try handler(routes, session, request) }
+      return try routes.gates.pass(gate, request) {
+        try routes.catalog.prepare(session, progress: request.requireClient)
+        return try handler(routes, session, request)
+      }
     }
   }
 

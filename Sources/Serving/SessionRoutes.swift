@@ -70,6 +70,8 @@ package final class SessionRoutes: Sendable {
       reply = try packed.answer(plain, to: request, of: Self.session(at: parts))
     } catch let missing as MissingEncoder {
       reply = .failure(501, "\(missing)")
+    } catch let deleted as SessionDeleted {
+      reply = .failure(410, deleted.what)
     } catch {
       reply = .failure(error)
     }
@@ -112,13 +114,18 @@ package final class SessionRoutes: Sendable {
   ]
 
   private func route(_ request: HTTPRequest, _ parts: [String]) throws -> HTTPResponse? {
-    if let gone = try deletion(at: parts) { return gone }
+    if let gone = try deletion(at: parts, request) { return gone }
     return try Self.table.first { $0.matches(parts) }?.answer(request, at: parts, of: self)
   }
 
   /// Returns the answer for every path of a deleted session; nil for other paths.
-  private func deletion(at parts: [String]) throws -> HTTPResponse? {
-    try Self.session(at: parts).flatMap { try catalog.tombstone(of: $0) }.map { .failure(410, SessionDeleted($0).what) }
+  private func deletion(at parts: [String], _ request: HTTPRequest) throws -> HTTPResponse? {
+    guard let session = Self.session(at: parts) else { return nil }
+    let tombstone =
+      try catalog.isRemote
+      ? gates.pass(.session, request) { try catalog.tombstone(of: session, progress: request.requireClient) }
+      : catalog.tombstone(of: session)
+    return tombstone.map { .failure(410, SessionDeleted($0).what) }
   }
 
   /// The session of a path; nil for paths of no session.
@@ -148,7 +155,10 @@ package final class SessionRoutes: Sendable {
     }
     return try withPlayback(of: session) { playback in
       if let bytes = try playback.fragment(named: name) { return HTTPResponse(.fragment, bytes, tag: name) }
-      return try playback.initialization(named: name).map { HTTPResponse(.mp4, $0, tag: name) }
+      if let bytes = try playback.initialization(named: name) { return HTTPResponse(.mp4, bytes, tag: name) }
+      return try catalog.keptFile(named: name, of: session).map {
+        HTTPResponse(name.hasSuffix(".m4s") ? .fragment : .mp4, $0)
+      }
     }
   }
 
@@ -257,7 +267,8 @@ package final class SessionRoutes: Sendable {
   func film(of session: SessionID, as format: AnimationFormat?, _ request: HTTPRequest) throws -> HTTPResponse? {
     var wanted: (request: FilmCache.Request, make: FilmMaker)?
     let reply = try gates.pass(.session, request) {
-      try withPlayback(of: session) { playback in
+      try catalog.prepare(session, progress: request.requireClient)
+      return try withPlayback(of: session) { playback in
         let clip = try request.clip()
         let animation = try format.map { (format: $0, maxSide: try request.maxSide()) }
         let range = try playback.range(of: clip)

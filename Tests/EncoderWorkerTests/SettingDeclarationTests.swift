@@ -46,7 +46,7 @@ private let program: any ParsableCommand.Type = encoder_worker.EncoderWorker.sel
     "prune": ["spool", "output", "lease"],
     "end": ["output", "spool", "store", "unsigned", "store-header"],
     "delete": sandbox.union(["output", "spool", "store", "unsigned", "store-header", "session-from"]),
-    "serve": sandbox.union(["listen", "host", "min-free"]),
+    "serve": sandbox.union(["listen", "host", "min-free", "store", "unsigned", "store-header"]),
     "reconcile": remote,
     "config show": [], "config check": ["store", "unsigned", "store-header"],
   ]

@@ -52,7 +52,7 @@ import Testing
   private func search(
     _ text: String, in sessions: SessionDirectory..., bounds: TextSearch.Bounds = TextSearch.Bounds()
   ) throws -> TextAnswer {
-    try TextSearch.answer(to: #require(TextQuery(text)), in: sessions, bounds)
+    try TextSearch.answer(to: #require(TextQuery(text)), in: sessions, bounds) { $0 }
   }
 
   private func found(_ answer: TextAnswer) -> [String] {

@@ -12,9 +12,14 @@ package struct SessionDirectory {
   package let path: String
   /// The reader of its videos.
   package let reader: VideoReader
+  /// Its videos, if they are not in the directory.
+  package let videos: (any VideoFiles)?
 
-  package init(output: String, session: SessionID, decoders: DecoderForkServer? = nil) {
+  package init(
+    output: String, session: SessionID, decoders: DecoderForkServer? = nil, videos: (any VideoFiles)? = nil
+  ) {
     self.session = session
+    self.videos = videos
     path = output + "/" + session.description
     reader = VideoReader(decoders, owner: path)
   }
@@ -32,6 +37,7 @@ package struct SessionDirectory {
     }
     self.session = session
     self.path = resolved
+    videos = nil
     reader = VideoReader(decoders, owner: resolved)
   }
 
@@ -212,12 +218,28 @@ package struct SessionDirectory {
   ///
   /// - Throws: ``BadSession`` if it is not the one that the manifest describes.
   package func video(of segment: PublishedSegment) throws -> [UInt8] {
-    guard let bytes = try bytes(of: segment.file, limit: min(segment.bytes, SegmentManifest.maximumVideoBytes)) else {
+    guard let bytes = try videoBytes(of: segment, limit: min(segment.bytes, SegmentManifest.maximumVideoBytes)) else {
       throw BadSession(segment.file, "missing, or not a plain file of its size")
     }
     guard bytes.count == segment.bytes, SHA256.hex(of: bytes) == segment.sha256 else {
       throw BadSession(segment.file, "not the file its manifest describes")
     }
     return bytes
+  }
+
+  private func videoBytes(of segment: PublishedSegment, limit: Int) throws -> [UInt8]? {
+    guard let videos else { return try bytes(of: segment.file, limit: limit) }
+    guard let file = try videos.file(of: segment),
+      case .bytes(let bytes) = try readRegularFile(file.descriptor, path: segment.file, limit: limit)
+    else { return nil }
+    return bytes
+  }
+
+  /// Opens the video of a published segment. Its bytes are not checked.
+  ///
+  /// - Returns: nil if there is no plain file.
+  func openVideo(of segment: PublishedSegment) throws -> OpenFile? {
+    if let videos { return try videos.file(of: segment) }
+    return try OpenFile(segment.file, in: Directory(opening: path, followingLinks: false))
   }
 }

@@ -184,8 +184,7 @@ extension SegmentSamples {
   ///
   /// - Throws: ``BadSession`` when the video is missing, or its tables are not those of the segment.
   init(outlineOf segment: PublishedSegment, in session: SessionDirectory) throws {
-    let directory = try Directory(opening: session.path, followingLinks: false)
-    guard let file = try OpenFile(segment.file, in: directory), file.size == segment.bytes,
+    guard let file = try session.openVideo(of: segment), file.size == segment.bytes,
       file.size <= SegmentManifest.maximumVideoBytes
     else {
       throw BadSession(segment.file, "missing, or not a plain file of its size")

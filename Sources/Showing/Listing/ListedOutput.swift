@@ -13,6 +13,12 @@ protocol ListedOutput: Sendable {
   /// The stamp of a session's index; nil if it has none.
   func stamp(of session: SessionID) throws -> FileStamp?
   func summary(of session: SessionID) throws -> SessionSummary
+  /// Whether there may be sessions that are not known yet.
+  var isPartial: Bool { get }
+}
+
+extension ListedOutput {
+  var isPartial: Bool { false }
 }
 
 struct ListedDirectory: ListedOutput {

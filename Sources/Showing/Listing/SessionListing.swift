@@ -27,6 +27,8 @@ package final class SessionListing: Sendable {
     var isSettled = false
     /// When the list was asked for, in monotonic milliseconds.
     var askedMs: Int?
+    /// See ``ListedOutput/isPartial``.
+    var isPartial = false
 
     var count: Int { list.entries.count + unlisted.count }
     var all: [SessionID] { Array(list.entries.keys) + unlisted }
@@ -76,7 +78,7 @@ package final class SessionListing: Sendable {
   /// Returns all sessions on one page, the newest first. It checks each.
   package func all() throws -> SessionListPage {
     let (entries, totals) = try answer(showing: .all) { ($0.sorted, $0.totals) }
-    return SessionListPage(entries, name(totals.revision), [:])
+    return SessionListPage(entries, name(totals.revision), isPartial ? ["partial": .bool(true)] : [:])
   }
 
   /// Returns some sessions behind a place of the list, the newest first.
@@ -117,10 +119,12 @@ package final class SessionListing: Sendable {
     let name = name(revision)
     let all: [String: JSONValue?] = [
       "total": .number(totals.sessions), "frames": .number(totals.frames), "bytes": .number(totals.bytes),
-      "revision": .string(name),
+      "revision": .string(name), "partial": isPartial ? .bool(true) : nil,
     ]
     return SessionListPage(entries, name, members.merging(all) { $1 }.compactMapValues { $0 })
   }
+
+  private var isPartial: Bool { state.withLock { $0.isPartial } }
 
   private func name(_ revision: Int) -> String { "\(epoch)-\(revision)" }
 
@@ -153,7 +157,7 @@ package final class SessionListing: Sendable {
     let output = try open()
     let sessions = try state.withLock { state in
       let nowMs = clock()
-      state.askedMs = nowMs
+      (state.askedMs, state.isPartial) = (nowMs, output.isPartial)
       try Self.findSessions(&state, in: output, nowMs)
       return shown.checked(of: state)
     }

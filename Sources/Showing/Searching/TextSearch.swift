@@ -52,9 +52,11 @@ package struct TextSearch {
   }
 
   /// Searches sessions in this order.
-  package static func answer(
-    to query: TextQuery, in sessions: [SessionDirectory], _ bounds: Bounds = Bounds(),
-    progress: @escaping () throws -> Void = {}
+  ///
+  /// - Parameter open: opens a session; nil if it is not searched.
+  package static func answer<Session>(
+    to query: TextQuery, in sessions: [Session], _ bounds: Bounds = Bounds(),
+    progress: @escaping () throws -> Void = {}, opening open: (Session) throws -> SessionDirectory?
   ) throws -> TextAnswer {
     var search = TextSearch(query, bounds, progress: progress)
     for (index, session) in sessions.enumerated() {
@@ -63,7 +65,11 @@ package struct TextSearch {
         search.answer.notSearched += sessions.count - index
         break
       }
-      try search.search(session)
+      if let directory = try open(session) {
+        try search.search(directory)
+      } else {
+        search.answer.notSearched += 1
+      }
     }
     return search.answer
   }
@@ -127,14 +133,37 @@ extension SessionDirectory {
 }
 
 extension SessionCatalog {
-  /// Searches the words of all sessions, the newest first. Nothing of it is kept.
+  /// Searches the words of all sessions, the newest first. Nothing of it is kept. Of a store it searches the sessions that were opened,
+  /// and opens a few of the others.
   ///
   /// - Parameter progress: called for each segment; an error that it throws ends the search.
   package func textAnswer(
     to query: TextQuery, _ bounds: TextSearch.Bounds = TextSearch.Bounds(), progress: @escaping () throws -> Void
   ) throws -> TextAnswer {
-    let sessions = try sessions().map(\.session).filter { try tombstone(of: $0) == nil }
-    return try TextSearch.answer(
-      to: query, in: sessions.map { SessionDirectory(output: output, session: $0) }, bounds, progress: progress)
+    guard let stored else {
+      let sessions = try sessions().map(\.session).filter { try tombstone(of: $0) == nil }
+      return try TextSearch.answer(to: query, in: sessions, bounds, progress: progress) {
+        SessionDirectory(output: output, session: $0)
+      }
+    }
+    var left = Self.searchedAnew
+    return try TextSearch.answer(to: query, in: sessions(), bounds, progress: progress) { summary in
+      let session = summary.session
+      var copy = stored.knownCopy(of: session)
+      if copy == nil, left > 0, summary.error == nil, summary.segments <= Self.searchedSegments {
+        left -= 1
+        do {
+          copy = try stored.copy(of: session, progress: progress)
+        } catch is SessionDeleted {
+          // The list learns it with the next round.
+        } catch is BadSession {
+          // Searches of directories leave out what cannot be read, too.
+        }
+      }
+      return copy.map { SessionDirectory(output: $0.output, session: session, videos: $0) }
+    }
   }
+
+  /// The sessions of a store that a search copies, and the segments that each has at most.
+  private static let (searchedAnew, searchedSegments) = (8, 720)
 }

@@ -19,6 +19,7 @@ extension SessionCatalog {
   /// - Returns: nil if there is none, or if no worker keeps it any more: then that of ``SessionPlayback`` has more.
   /// - Throws: `DiskError`.
   package func keptPlaylist(named name: String, of playback: SessionPlayback) throws -> KeptPlaylist? {
+    try stored?.copy(of: playback.session)?.refreshPlaylists()
     guard let media = try keptText(HLSPlaylist.file, of: playback.session),
       HLSPlaylist.session(of: media.text) == playback.session.description,
       let kept = name == HLSPlaylist.file ? media : try keptText(name, of: playback.session)
@@ -27,6 +28,14 @@ extension SessionCatalog {
     guard HLSPlaylist.lastStart(in: media.text) == playback.startsMs.last else { return nil }
     if name == HLSViews.multivariantFile { return kept }
     return KeptPlaylist(text: kept.text + Array(HLSPlaylist.endTag.utf8), tag: kept.tag + "-end")
+  }
+
+  /// Opens a fragment or an initialization that a worker keeps in a store, and that is not one of ``SessionPlayback``.
+  ///
+  /// - Returns: nil if there is none, or the session is in a directory.
+  /// - Throws: ``BadSession`` for an object that is none; an error of the store or the disk.
+  package func keptFile(named name: String, of session: SessionID) throws -> OpenFile? {
+    try stored?.copy(of: session)?.keptFile(named: name)
   }
 
   private func keptText(_ name: String, of session: SessionID) throws -> KeptPlaylist? {

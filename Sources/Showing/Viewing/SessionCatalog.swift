@@ -12,6 +12,8 @@ import Synchronization
 public final class SessionCatalog: Sendable {
   /// The output's path.
   public let output: String
+  /// The copies of the sessions of a store; nil for a directory.
+  let stored: StoredOutput?
   private let decoders: DecoderForkServer?
   /// The list of all sessions.
   package let listing: SessionListing
@@ -40,19 +42,41 @@ public final class SessionCatalog: Sendable {
   /// - Throws: `DiskError` if there is no such directory.
   public init(of output: String, decoders: DecoderForkServer? = nil) throws {
     self.decoders = decoders
+    stored = nil
     self.output = DurableFile.resolved(output)
     listing = SessionListing(of: self.output)
     _ = try Directory(opening: self.output)
   }
 
+  /// Shows the sessions of an object store. Each is copied when it is first asked for.
+  package init(of stored: StoredOutput, decoders: DecoderForkServer? = nil) {
+    (self.decoders, self.stored) = (decoders, stored)
+    output = stored.path
+    let heads = stored.heads
+    listing = SessionListing { try ListedStore(heads) }
+    stored.onEviction { [weak self] session in
+      self?.forget([session])
+    }
+  }
+
   /// Throws if the output cannot be read. Its cost does not depend on the size of the output.
-  package func requireOutput() throws(DiskError) { _ = try Directory(opening: output) }
+  package func requireOutput() throws {
+    if let stored { return try stored.heads.requireStore() }
+    _ = try Directory(opening: output)
+  }
+
+  /// Looks for changes of the list. Call it every few seconds, that of a store some times a second.
+  package func refreshList() throws {
+    try stored?.heads.refresh()
+    try listing.refresh()
+  }
 
   /// Returns whether the directory is a spool without sessions.
   ///
   /// - Throws: `DiskError` if the output cannot be read.
   public func isSpool() throws -> Bool {
-    try DurableFile.isDirectory(output + "/incoming") && DurableFile.isDirectory(output + "/tmp") && sessions().isEmpty
+    try stored == nil && DurableFile.isDirectory(output + "/incoming") && DurableFile.isDirectory(output + "/tmp")
+      && sessions().isEmpty
   }
 
   // MARK: - All sessions
@@ -70,14 +94,30 @@ public final class SessionCatalog: Sendable {
   /// Returns the free bytes on the output's file system.
   ///
   /// - Throws: `DiskError` if the disk does not answer.
-  public func freeBytes() throws -> Int { try DurableFile.freeBytes(at: output) }
+  public func freeBytes() throws -> Int { try stored?.freeBytes() ?? DurableFile.freeBytes(at: output) }
 
   // MARK: - One session
 
   private var tombstones: SessionTombstones { SessionTombstones(output: output) }
 
   /// Returns the tombstone of a session; nil if it was not deleted.
-  package func tombstone(of session: SessionID) throws -> Tombstone? { try tombstones.tombstone(of: session) }
+  ///
+  /// - Parameter progress: called now and then for a store; an error that it throws ends the wait.
+  package func tombstone(of session: SessionID, progress: () throws -> Void = {}) throws -> Tombstone? {
+    if let stored { return try stored.tombstone(of: session, progress: progress) }
+    return try tombstones.tombstone(of: session)
+  }
+
+  /// Whether the sessions are in a store, so that each look takes time.
+  package var isRemote: Bool { stored != nil }
+
+  /// Brings the copy of a stored session up to date, for the calls of the next moments. A directory needs no such call.
+  ///
+  /// - Parameter progress: called now and then; an error that it throws ends the copying. The next call goes on.
+  /// - Throws: ``SessionDeleted``; `BadSession` if an object of the store is damaged; an error of the store or the disk.
+  package func prepare(_ session: SessionID, progress: () throws -> Void) throws {
+    _ = try stored?.copy(of: session, progress: progress)
+  }
 
   /// Returns a session as it is now; nil if it has no segment, or was deleted.
   ///
@@ -91,7 +131,9 @@ public final class SessionCatalog: Sendable {
   ///
   /// - Parameter nowMs: unix milliseconds.
   package func playback(of session: SessionID, nowMs: Int64) throws -> SessionPlayback? {
-    guard try tombstone(of: session) == nil, let stamp = try stamp(of: session) else { return nil }
+    guard try tombstone(of: session) == nil, let directory = try directory(of: session),
+      let stamp = try stamp(of: directory)
+    else { return nil }
     func isCurrent(_ known: CachedPlayback) -> Bool {
       known.stamp == stamp && nowMs < known.playback.listing.changesMs
     }
@@ -99,7 +141,7 @@ public final class SessionCatalog: Sendable {
     return try reading.withLock(session) {
       let known = known(session)
       if let known, isCurrent(known) { return known.playback }
-      return try read(session, stamp, cached: known?.entries ?? [:], nowMs: nowMs)
+      return try read(directory, stamp, cached: known?.entries ?? [:], nowMs: nowMs)
     }
   }
 
@@ -107,41 +149,53 @@ public final class SessionCatalog: Sendable {
   ///
   /// - Throws: ``NothingOnScreen``; ``BadSession``, ``DamagedOutput`` if a manifest is not as it was written.
   package func frame(of session: SessionID, at instant: SessionInstant) throws -> SessionFrame? {
-    guard let startsMs = try startsMs(of: session), !startsMs.isEmpty else { return nil }
-    return try SessionFrame(of: directory(of: session), at: instant, startsMs: startsMs)
+    guard let directory = try directory(of: session), let startsMs = try startsMs(of: directory), !startsMs.isEmpty
+    else { return nil }
+    return try SessionFrame(of: directory, at: instant, startsMs: startsMs)
   }
 
   /// Returns the last frame of a session; nil if there is no such session. It reads one manifest.
   ///
   /// - Throws: ``BadSession``, ``DamagedOutput`` if the manifest is not as it was written.
   package func lastFrame(of session: SessionID) throws -> SessionFrame? {
-    try stamp(of: session) == nil ? nil : SessionFrame(lastOf: directory(of: session))
+    guard let directory = try directory(of: session), try stamp(of: directory) != nil else { return nil }
+    return try SessionFrame(lastOf: directory)
   }
 
   /// Returns the first segment of a session; nil if there is no such session. It reads one manifest.
   ///
   /// - Throws: ``BadSession``, ``DamagedOutput`` if the manifest is not as it was written.
   package func firstSegment(of session: SessionID) throws -> PublishedSegment? {
-    guard try stamp(of: session) != nil, let firstMs = try directory(of: session).firstStart() else { return nil }
-    return try directory(of: session).soundManifest(firstMs).segment
+    guard let directory = try directory(of: session), try stamp(of: directory) != nil,
+      let firstMs = try directory.firstStart()
+    else { return nil }
+    return try directory.soundManifest(firstMs).segment
   }
 
   /// Returns the first picture of a segment as a JPEG that fits 320 × 320 pixels. It reads one video.
   ///
   /// - Throws: ``BadSession`` if the video is missing, damaged, or not the one that the manifest describes.
   package func thumbnail(of segment: PublishedSegment, of session: SessionID) throws -> [UInt8] {
-    try SessionThumbnail.jpeg(of: segment, in: directory(of: session))
+    guard let directory = try directory(of: session) else {
+      throw BadSession(session.description, "it was removed a moment ago", advice: "reload the page")
+    }
+    return try SessionThumbnail.jpeg(of: segment, in: directory)
   }
 
-  private func directory(of session: SessionID) -> SessionDirectory {
-    SessionDirectory(output: output, session: session, decoders: decoders)
+  /// Returns a session; nil if a store has no such session. A directory may be missing.
+  private func directory(of session: SessionID) throws -> SessionDirectory? {
+    guard let stored else { return SessionDirectory(output: output, session: session, decoders: decoders) }
+    return try stored.copy(of: session).map {
+      SessionDirectory(output: $0.output, session: session, decoders: decoders, videos: $0)
+    }
   }
 
   /// Returns the starts of a session's segments, in order; nil if there is no such session.
-  private func startsMs(of session: SessionID) throws -> [Int64]? {
-    guard let stamp = try stamp(of: session) else { return nil }
+  private func startsMs(of directory: SessionDirectory) throws -> [Int64]? {
+    guard let stamp = try stamp(of: directory) else { return nil }
+    let session = directory.session
     if let cached = listings.withLock({ $0.value(of: session) }), cached.stamp == stamp { return cached.startsMs }
-    let startsMs = try directory(of: session).publishedStarts()
+    let startsMs = try directory.publishedStarts()
     listings.withLock { $0.insert((stamp, startsMs), for: session) }
     return startsMs
   }
@@ -151,7 +205,13 @@ public final class SessionCatalog: Sendable {
   ///
   /// - Returns: nil for any other name, or if there is no plain file.
   package func file(_ name: String, of session: SessionID) throws -> OpenFile? {
-    if HLSPackage.hasFile(named: name) { return try file(name, in: HLSPackage.directory, of: session) }
+    // Those of a store are not checked, so fragments are made of its videos first: see ``keptFile(named:of:)``.
+    if HLSPackage.hasFile(named: name) {
+      return stored == nil ? try file(name, in: HLSPackage.directory, of: session) : nil
+    }
+    if let stored, let start = SegmentName.start(ofVideo: name) {
+      return try stored.copy(of: session)?.video(at: start)
+    }
     let isOurs =
       name == IndexText.jsonFile || name == IndexText.scriptFile || SegmentName.start(ofVideo: name) != nil
       || SegmentName.start(ofManifest: name) != nil || SegmentName.start(ofText: name) != nil
@@ -160,7 +220,7 @@ public final class SessionCatalog: Sendable {
 
   /// - Parameter subdirectory: of the session; nil for the session's own.
   func file(_ name: String, in subdirectory: String?, of session: SessionID) throws -> OpenFile? {
-    let own = output + "/" + session.description
+    guard let own = try directory(of: session)?.path else { return nil }
     let path = subdirectory.map { own + "/" + $0 } ?? own
     // A link in the place of either is not followed.
     guard try DurableFile.isDirectory(own), try DurableFile.isDirectory(path) else { return nil }
@@ -170,9 +230,9 @@ public final class SessionCatalog: Sendable {
   private func known(_ session: SessionID) -> CachedPlayback? { playbacks.withLock { $0.value(of: session) } }
 
   private func read(
-    _ session: SessionID, _ stamp: [FileStamp?], cached: [Int64: SessionPlayback.Entry], nowMs: Int64
+    _ directory: SessionDirectory, _ stamp: [FileStamp?], cached: [Int64: SessionPlayback.Entry], nowMs: Int64
   ) throws -> SessionPlayback? {
-    let directory = directory(of: session)
+    let session = directory.session
     let opened = try Directory(opening: directory.path, followingLinks: false)
     let names = try SessionNames(in: opened)
     let retention = try directory.retention()
@@ -180,14 +240,15 @@ public final class SessionCatalog: Sendable {
     let (entries, problems) = EntryReading(of: starts, in: directory, opened, cached: cached).read()
     // First segments were removed meanwhile.
     if try !problems.isEmpty && directory.retention() != retention {
-      return try read(session, stamp, cached: cached, nowMs: nowMs)
+      return try read(directory, stamp, cached: cached, nowMs: nowMs)
     }
     guard !entries.isEmpty else {
       if let first = problems.first { throw BadSession(session.description, "\(first.what)") }
       return nil
     }
     let playback = SessionPlayback(
-      of: directory, entries, videos: names.videos, hasEnded: names.hasEnd, problems: problems, retention,
+      of: directory, entries, videos: directory.videos?.starts ?? names.videos, hasEnded: names.hasEnd,
+      problems: problems, retention,
       nowMs: nowMs)
     let byStart = Dictionary(uniqueKeysWithValues: entries.map { ($0.segment.startMs, $0) })
     let latest = CachedPlayback(stamp: stamp, playback: playback, entries: byStart)
@@ -197,12 +258,11 @@ public final class SessionCatalog: Sendable {
   }
 
   /// Returns a stamp that changes with the session; nil if there is no session.
-  private func stamp(of session: SessionID) throws -> [FileStamp?]? {
-    let directory = try Directory(opening: output)
-    guard try DurableFile.isDirectory(output + "/" + session.description),
-      let own = directory.stamp(of: session.description)
-    else { return nil }
-    return [own, directory.stamp(of: session.description + "/" + IndexText.jsonFile)]
+  private func stamp(of session: SessionDirectory) throws -> [FileStamp?]? {
+    let directory = try Directory(opening: DurableFile.parentDirectory(of: session.path))
+    let name = session.session.description
+    guard try DurableFile.isDirectory(session.path), let own = directory.stamp(of: name) else { return nil }
+    return [own, directory.stamp(of: name + "/" + IndexText.jsonFile)]
   }
 
   // MARK: - Removed sessions
@@ -237,6 +297,11 @@ public final class SessionCatalog: Sendable {
       others
       .union(playbacks.withLock { $0.keys })
       .union(listings.withLock { $0.keys })
+    if let stored {
+      let (deleted, missing) = stored.removed(among: sessions)
+      forget(deleted.union(missing))
+      return Removed(deleted: deleted, missing: missing)
+    }
     guard !sessions.isEmpty else { return Removed() }
     let directory = try Directory(opening: output)
     let stamps = [directory.stamp(of: "."), try tombstones.stamp()]
@@ -248,9 +313,13 @@ public final class SessionCatalog: Sendable {
       looked = Looked(stamps: stamps, isSettled: isUnchanged, sessions: sessions.subtracting(removed.all))
       return removed
     }
-    guard !removed.all.isEmpty else { return removed }
-    playbacks.withLock { $0.removeAll { removed.all.contains($0) } }
-    listings.withLock { $0.removeAll { removed.all.contains($0) } }
+    forget(removed.all)
     return removed
+  }
+
+  private func forget(_ sessions: Set<SessionID>) {
+    guard !sessions.isEmpty else { return }
+    playbacks.withLock { $0.removeAll { sessions.contains($0) } }
+    listings.withLock { $0.removeAll { sessions.contains($0) } }
   }
 }

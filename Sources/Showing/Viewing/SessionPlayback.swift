@@ -211,8 +211,7 @@ public final class SessionPlayback: Sendable {
   ///
   /// - Throws: `BadSession` if the first segment is missing or damaged; `DiskError`.
   public func thumbnail() throws -> [UInt8]? {
-    try SessionThumbnail.jpeg(
-      output: DurableFile.parentDirectory(of: directory.path), session: session, decoders: directory.reader.decoders)
+    try SessionThumbnail.jpeg(of: directory)
   }
 
   /// A digest of the first segment.

@@ -18,6 +18,13 @@ package enum SessionThumbnail {
     output: String, session: SessionID, startMs: Int64? = nil, side: Int = 320, decoders: DecoderForkServer? = nil
   ) throws -> [UInt8]? {
     let directory = SessionDirectory(output: output, session: session, decoders: decoders)
+    return try jpeg(of: directory, startMs: startMs, side: side)
+  }
+
+  /// Returns the first picture of a segment of a session.
+  ///
+  /// Parameters, result and errors as of ``jpeg(output:session:startMs:side:decoders:)``.
+  static func jpeg(of directory: SessionDirectory, startMs: Int64? = nil, side: Int = 320) throws -> [UInt8]? {
     guard try DurableFile.isDirectory(directory.path),
       let startMs = try startMs ?? directory.publishedStarts().first,
       try DurableFile.isThere(directory.path + "/" + SegmentName.manifest(startMs))

@@ -57,9 +57,9 @@ struct SessionStoreOptions: ParsableArguments {
     }
   }
 
-  /// - Parameter stop: ends requests, too.
-  func sessions(_ stop: SignalledStop) throws -> StoredSessions {
-    let (objects, name) = try objects(isOverdue: { stop.isRequested })
+  /// - Parameter stop: ends requests, too; nil for a process that does not wait for them at its end.
+  func sessions(_ stop: SignalledStop? = nil) throws -> StoredSessions {
+    let (objects, name) = try objects(isOverdue: { stop?.isRequested ?? false })
     return StoredSessions(objects, name: name)
   }
 

@@ -24,22 +24,37 @@ struct StoredIndex {
   /// - Throws: ``BadSession`` if nothing of the session is published, it was deleted, or its index is damaged.
   init(of session: ObjectSession) throws {
     do {
-      let head = try session.head()
-      guard let published = head.published else {
+      guard let index = try Self(of: session, Self.reading(session) { try session.head() }) else {
         throw BadSession(
           session.place, "no such session in the store",
           advice: "check the ID; if its first batch still waits for a worker, run this again later")
       }
-      guard published.index.count <= Self.maximumCount, published.pages.count <= published.index.count else {
-        throw DamagedOutput(path: session.name + session.headKey, cause: "more segments than a session has")
-      }
-      (self.session, self.published, end) = (session, published, head.end)
+      self = index
     } catch let deleted as SessionDeleted {
       throw BadSession(session.place, deleted.what, advice: "name another session")
+    }
+  }
+
+  /// - Returns: nil if nothing is published.
+  /// - Throws: ``BadSession`` if the head names more segments than a session has.
+  init?(of session: ObjectSession, _ head: ObjectSession.Head) throws(BadSession) {
+    guard let published = head.published else { return nil }
+    guard published.index.count <= Self.maximumCount, published.pages.count <= published.index.count else {
+      throw BadSession(session.name + session.headKey, "more segments than a session has", advice: Self.advice)
+    }
+    (self.session, self.published, end) = (session, published, head.end)
+  }
+
+  /// Returns what `body` reads of an index.
+  ///
+  /// - Throws: ``BadSession`` if an object is damaged; other errors of `body`.
+  static func reading<R>(_ session: ObjectSession, _ body: () throws -> R) throws -> R {
+    do {
+      return try body()
     } catch let damage as DamagedOutput {
-      throw BadSession(damage.path, damage.cause, advice: Self.advice)
+      throw BadSession(damage.path, damage.cause, advice: advice)
     } catch let large as ObjectTooLarge {
-      throw BadSession(session.name + large.key, "more than \(large.limit) bytes", advice: Self.advice)
+      throw BadSession(session.name + large.key, "more than \(large.limit) bytes", advice: advice)
     }
   }
 
@@ -48,7 +63,9 @@ struct StoredIndex {
   /// - Parameter progress: called with the number of pages read and of all; an error that it throws ends the work.
   /// - Throws: ``BadSession`` if the pages do not fit the head.
   func entries(of part: StoredPart, progress: (Int, Int) throws -> Void) throws -> [SessionEntry] {
-    guard case .between(let from, let to) = part else { return try all(progress) }
+    guard case .between(let from, let to) = part else {
+      return try all(pages: read(published.pages, progress))
+    }
     let (startMs, index) = (published.index.startMs, published.index)
     let fromMs = from?.unixMs(inSessionFrom: startMs) ?? startMs
     let toMs = max(fromMs, to?.unixMs(inSessionFrom: startMs) ?? .max)
@@ -64,8 +81,29 @@ struct StoredIndex {
     return near.indices.filter { $0 == 0 || $0 == near.count - 1 || (before..<behind).contains($0) }.map { near[$0] }
   }
 
-  private func all(_ progress: (Int, Int) throws -> Void) throws -> [SessionEntry] {
-    let all = try read(published.pages, progress).joined() + published.index.entries
+  /// Returns the pages, with their segments.
+  ///
+  /// - Parameter known: pages that were read before.
+  /// - Throws: ``BadSession`` if they do not fit the head.
+  func pages(
+    knowing known: [String: [SessionEntry]], progress: (Int, Int) throws -> Void
+  ) throws -> [String: [SessionEntry]] {
+    let new = published.pages.filter { known[$0.file] == nil }
+    let there = published.pages.compactMap { page in known[page.file].map { (page.file, $0) } }
+    let all = zip(new.map(\.file), try read(new, progress)) + there
+    return Dictionary(all) { first, _ in first }
+  }
+
+  /// Returns all segments in order.
+  ///
+  /// - Parameter pages: see ``pages(knowing:progress:)``.
+  /// - Throws: ``BadSession`` if the pages do not fit the head.
+  func entries(in pages: [String: [SessionEntry]]) throws(BadSession) -> [SessionEntry] {
+    try all(pages: published.pages.map { pages[$0.file] ?? [] })
+  }
+
+  private func all(pages: [[SessionEntry]]) throws(BadSession) -> [SessionEntry] {
+    let all = pages.joined() + published.index.entries
     try requireOrder(all)
     guard all.count == published.index.count, all[0].startMs == published.index.startMs else {
       throw BadSession(
@@ -73,6 +111,14 @@ struct StoredIndex {
         advice: Self.advice)
     }
     return all
+  }
+
+  /// Returns `session.json` and `session.ffconcat`.
+  ///
+  /// - Parameter entries: all of the session.
+  func views(of entries: [SessionEntry]) -> [(name: String, bytes: [UInt8])] {
+    let listed = published.index
+    return IndexText(listed.preceded(by: Array(entries.dropLast(listed.entries.count)))).files
   }
 
   private func requireOrder(_ entries: [SessionEntry]) throws(BadSession) {
@@ -85,14 +131,10 @@ struct StoredIndex {
     _ pages: [ObjectSession.Page], _ progress: (Int, Int) throws -> Void
   ) throws -> [[SessionEntry]] {
     let left = Left(published.index.count)
-    do {
-      return try ParallelFetch.map(
+    return try Self.reading(session) {
+      try ParallelFetch.map(
         pages, { [session] in try left.taken(session.entries(of: $0), of: $0, in: session) },
         progress: { try progress($0, pages.count) })
-    } catch let damage as DamagedOutput {
-      throw BadSession(damage.path, damage.cause, advice: Self.advice)
-    } catch let large as ObjectTooLarge {
-      throw BadSession(session.name + large.key, "more than \(large.limit) bytes", advice: Self.advice)
     }
   }
 }

@@ -48,9 +48,7 @@ package struct StoredSession {
 
   /// Writes `session.json` and `session.ffconcat` from the index. Call it for a whole session.
   package func writeIndex() throws {
-    let listed = index.published.index
-    let all = listed.preceded(by: Array(entries.dropLast(listed.entries.count)))
-    for (name, bytes) in IndexText(all).files { try write(name, bytes) }
+    for (name, bytes) in index.views(of: entries) { try write(name, bytes) }
   }
 
   /// Copies the videos of segments. Each is checked against its size and SHA-256.

@@ -54,3 +54,12 @@ package struct StoredSessions: Sendable {
     }
   }
 }
+
+extension StoredSessions {
+  /// Returns a walk over the keys below a prefix, in their order.
+  ///
+  /// - Parameter key: the walk begins behind it; nil for the beginning.
+  func walk(_ prefix: String, after key: String? = nil) -> ListWalk {
+    ListWalk(prefix, of: objects, name: name, after: key)
+  }
+}

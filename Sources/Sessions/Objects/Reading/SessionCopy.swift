@@ -1,0 +1,368 @@
+// A private copy of a stored session that follows the store: manifests, views and words in a directory as a worker publishes them, and
+// videos beside it, which are fetched when a reader wants them. It is removed with its last reader.
+
+import Encoding
+import FileSystem
+import FrameBatches
+import Glibc
+import Synchronization
+
+package final class SessionCopy: VideoFiles {
+  /// The directory that has the session's.
+  package let output: String
+
+  private struct State {
+    var (tag, generation): (ObjectTag?, String?) = (nil, nil)
+    var index: StoredIndex?
+    var entries: [Int64: SessionEntry] = [:]
+    /// The starts of the videos that the store has.
+    var videos: Set<Int64> = []
+    var pages: [String: [SessionEntry]] = [:]
+    /// The tags of the words that were copied, by the starts of their segments.
+    var words: [Int64: ObjectTag] = [:]
+    /// The starts of the manifests that were fetched and not published here, because the copy was ended.
+    var fetched: Set<Int64> = []
+    /// Bytes of the files beside the videos.
+    var bytes = 0
+    /// Of the session's directory, as this object has left it; nil before the first publication.
+    var stamp: FileStamp?
+    var kept = StoredPlaylist()
+  }
+
+  private let session: ObjectSession
+  private let store: StoredSessions
+  private let space: CopySpace
+  private let state = Mutex(State())
+  /// A file is fetched once, whatever the number of requests.
+  private let fetching = KeyLocks<String>()
+
+  private var directory: String { output + "/" + session.id.description }
+  /// Files that are not whole yet.
+  private var new: String { output + "/new" }
+  private var videos: String { output + "/videos" }
+
+  /// - Parameter output: a new directory of this copy alone.
+  init(of session: ObjectSession, in store: StoredSessions, _ space: CopySpace, output: String, staging: Staging) throws
+  {
+    (self.session, self.store, self.space, self.output) = (session, store, space, output)
+    for path in [new, videos, directory + "/" + HLSPackage.directory] { try staging.makeDirectory(path) }
+  }
+
+  deinit {
+    try? DurableFile.removeTree(output)
+    space.forget(below: output)
+    space.give(state.withLock { $0.bytes })
+  }
+
+  /// The tag of the head that the copy is of.
+  var tag: ObjectTag? { state.withLock { $0.tag } }
+
+  /// Whether the copy is whole, and nothing else has changed it: a cleaner of temporary files may remove its files one by one.
+  var isIntact: Bool {
+    guard let stamp = state.withLock({ $0.stamp }) else { return false }
+    return stamp == (try? Directory(opening: output))?.stamp(of: session.id.description)
+  }
+
+  /// Whether it can be brought up to date: it is intact, or it was never whole.
+  var isUsable: Bool { state.withLock { $0.stamp == nil } ? DurableFile.exists(new) : isIntact }
+
+  // MARK: - Following the store
+
+  /// Copies what is new since the last call. One thread at a time.
+  ///
+  /// - Parameters:
+  ///   - head: of the session, with something published.
+  ///   - progress: called now and then; an error that it throws ends the copy, and the next call goes on.
+  /// - Returns: false if the session is another one now: it was deleted and published again.
+  /// - Throws: ``BadSession`` if an object is missing, or not the one that the index lists; an error of the store or the disk.
+  func update(to head: ObjectSession.Head, progress: () throws -> Void) throws -> Bool {
+    let old = state.withLock { $0 }
+    guard let index = try StoredIndex(of: session, head) else { return false }
+    if old.stamp != nil && head.generation != old.generation { return false }
+    let pages = try index.pages(knowing: old.pages) { _, _ in try progress() }
+    let entries = try index.entries(in: pages)
+    let byStart = Dictionary(entries.map { ($0.startMs, $0) }) { first, _ in first }
+    // A session only grows.
+    guard old.entries.allSatisfy({ byStart[$0.key] == $0.value }) else { return false }
+    let new = entries.filter { old.entries[$0.startMs] == nil }
+    let listed = try list(new, of: entries, progress: progress)
+    try fetch(new.filter { !old.fetched.contains($0.startMs) }, listed, progress)
+    let words = listed.words.filter { byStart[$0.key] != nil && old.words[$0.key] != $0.value.tag }
+    try fetch(words, progress)
+    do {
+      try publish(new, words: words.keys.sorted(), index.views(of: entries), index.end)
+    } catch {
+      // Fetch again what something else has removed.
+      state.withLock { $0.fetched = [] }
+      throw error
+    }
+    let stamp = try Directory(opening: output).stamp(of: session.id.description)
+    state.withLock { state in
+      (state.tag, state.generation, state.stamp) = (head.tag, head.generation, stamp)
+      (state.index, state.pages, state.entries) = (index, pages, byStart)
+      state.videos.formUnion(listed.videos)
+      for (start, word) in words { state.words[start] = word.tag }
+      state.fetched = []
+      state.kept.isSettled = false
+    }
+    return true
+  }
+
+  /// The objects of segments, as the store lists them.
+  private struct Listed {
+    var videos: Set<Int64> = []
+    /// When manifests were written, in unix milliseconds.
+    var writtenMs: [Int64: Int64] = [:]
+    var words: [Int64: (tag: ObjectTag, size: Int)] = [:]
+  }
+
+  /// Segments before the new ones whose words may have come since.
+  private static let listedAgain = 64
+
+  private func list(_ new: [SessionEntry], of entries: [SessionEntry], progress: () throws -> Void) throws -> Listed {
+    let recent = entries[max(0, entries.count - Self.listedAgain)]
+    let first = min(new.first?.startMs ?? recent.startMs, recent.startMs)
+    let last = first == entries[0].startMs ? nil : session.key(String(SegmentName.video(first).dropLast(4)))
+    var walk = ListWalk(session.key("segment-"), of: store, after: last)
+    var (listed, count) = (Listed(), 0)
+    while let page = try walk.next() {
+      try progress()
+      count += page.count
+      guard count <= 8 * entries.count + 10_000 else {
+        throw Failure(
+          .environment, "list", session.place, "more objects than a session has",
+          advice: "remove those that are not ours")
+      }
+      for object in page {
+        let name = String(object.key.dropFirst(session.key("").count))
+        if let start = SegmentName.start(ofVideo: name) {
+          listed.videos.insert(start)
+        } else if let start = SegmentName.start(ofManifest: name) {
+          listed.writtenMs[start] = object.modifiedMs
+        } else if let start = SegmentName.start(ofText: name), object.size <= SegmentText.maximumBytes {
+          listed.words[start] = (object.tag, object.size)
+        }
+      }
+    }
+    return listed
+  }
+
+  private func fetch(_ entries: [SessionEntry], _ listed: Listed, _ progress: () throws -> Void) throws {
+    let objects = StoredObjects(session: session, path: new, damage: .refused)
+    _ = try ParallelFetch.map(
+      entries,
+      { [self] entry in
+        let path = new + "/" + SegmentName.manifest(entry.startMs)
+        remove(path)
+        try objects.fetchManifest(of: entry)
+        try count(path)
+        // Live playlists go by the times of manifests.
+        let writtenMs = max(0, listed.writtenMs[entry.startMs] ?? min(entry.endWithGapMs, WallClock.nowMs))
+        let time = timespec(tv_sec: Int(writtenMs / 1_000), tv_nsec: Int(writtenMs % 1_000) * 1_000_000)
+        try check("utimensat", path) { utimensat(AT_FDCWD, path, [time, time], 0) }
+        _ = state.withLock { $0.fetched.insert(entry.startMs) }
+      }, progress: { _ in try progress() })
+  }
+
+  /// Fetches words. A reader checks them.
+  private func fetch(_ words: [Int64: (tag: ObjectTag, size: Int)], _ progress: () throws -> Void) throws {
+    _ = try ParallelFetch.map(
+      Array(words.keys),
+      { [self] start in
+        let name = SegmentName.text(start)
+        do {
+          if let bytes = try session.objects.get(session.key(name), limit: SegmentText.maximumBytes)?.bytes {
+            try write(name, bytes)
+          }
+        } catch is ObjectTooLarge {
+          // Segments may lack words.
+        }
+      }, progress: { _ in try progress() })
+  }
+
+  /// Gives files their names, in the order in which a worker does.
+  private func publish(
+    _ new: [SessionEntry], words: [Int64], _ views: [(name: String, bytes: [UInt8])], _ end: SessionEnd?
+  ) throws {
+    for entry in new { try move(SegmentName.manifest(entry.startMs)) }
+    for start in words where DurableFile.exists(self.new + "/" + SegmentName.text(start)) {
+      try move(SegmentName.text(start))
+    }
+    for (name, bytes) in views + (end.map { [(SessionEnd.file, $0.bytes)] } ?? []) {
+      try write(name, bytes)
+      try move(name)
+    }
+  }
+
+  /// Writes a file that has no place in the session yet.
+  private func write(_ name: String, _ bytes: [UInt8]) throws {
+    let path = new + "/" + name
+    remove(path)
+    try DurableFile.create(path, bytes, isDurable: false)
+    try count(path)
+  }
+
+  /// Removes a counted file, if it is there.
+  private func remove(_ path: String) {
+    guard let bytes = try? DurableFile.size(of: path), unlink(path) == 0 else { return }
+    space.give(bytes)
+    state.withLock { $0.bytes -= bytes }
+  }
+
+  /// Counts a file that was written. Without room for it, it is removed.
+  private func count(_ path: String) throws {
+    let bytes = try DurableFile.size(of: path)
+    do {
+      try space.take(bytes)
+    } catch {
+      unlink(path)
+      throw error
+    }
+    state.withLock { $0.bytes += bytes }
+  }
+
+  /// - Parameter folder: of the session; nil for the session's own.
+  private func move(_ name: String, to folder: String? = nil) throws {
+    let target = (folder.map { directory + "/" + $0 } ?? directory) + "/" + name
+    let replaced = (try? DurableFile.size(of: target)) ?? 0
+    try check("rename", target) { rename(new + "/" + name, target) }
+    space.give(replaced)
+    state.withLock { $0.bytes -= replaced }
+  }
+
+  // MARK: - Files on demand
+
+  package var starts: Set<Int64> { state.withLock { $0.videos } }
+
+  package func file(of segment: PublishedSegment) throws -> OpenFile? {
+    guard let entry = state.withLock({ $0.entries[segment.startMs] }), entry.sha256 == segment.sha256 else {
+      return nil
+    }
+    return try video(entry)
+  }
+
+  /// Opens the video of the segment that starts then.
+  ///
+  /// - Returns: nil if there is no such segment.
+  /// - Throws: ``BadSession`` if the video is missing, or not the one that the index lists; an error of the store or the disk.
+  package func video(at startMs: Int64) throws -> OpenFile? {
+    try state.withLock { $0.entries[startMs] }.flatMap(video)
+  }
+
+  private func video(_ entry: SessionEntry) throws -> OpenFile? {
+    let objects = StoredObjects(session: session, path: new, damage: .refused)
+    return try file(entry.file, bytes: min(entry.bytes, SegmentManifest.maximumVideoBytes)) {
+      try objects.fetchVideo(of: entry)
+    }
+  }
+
+  /// Opens a file that is kept beside the session.
+  ///
+  /// - Parameters:
+  ///   - bytes: its size.
+  ///   - fetch: makes it in the directory of new files.
+  private func file(_ name: String, bytes: Int, fetch: () throws -> Void) throws -> OpenFile? {
+    try fetching.withLock(name) {
+      let path = videos + "/" + name
+      if let file = try OpenFile(name, in: Directory(opening: videos)) {
+        space.use(path)
+        return file
+      }
+      try space.take(bytes)
+      do {
+        defer { unlink(new + "/" + name) }
+        try fetch()
+        guard let file = try OpenFile(name, in: Directory(opening: new)) else {
+          space.give(bytes)
+          return nil
+        }
+        try check("rename", path) { rename(new + "/" + name, path) }
+        space.use(path, taken: bytes)
+        return file
+      } catch {
+        space.give(bytes)
+        throw error
+      }
+    }
+  }
+}
+
+// MARK: - Playlists
+
+extension SessionCopy {
+  /// The playlists that a worker keeps in the store, as they were last seen.
+  fileprivate struct StoredPlaylist {
+    var tag: ObjectTag?
+    /// When it was last looked for, in monotonic milliseconds; nil before.
+    var lookedMs: Int?
+    var hasEnded = false
+    /// Whether it changes only with the session.
+    var isSettled = false
+    var files: Set<String> = []
+  }
+
+  /// Milliseconds for which the look for a playlist is good; those of a session that has ended and has none.
+  private static let (playlistMs, noPlaylistMs) = (1_000, 30_000)
+
+  /// Copies the playlists that a worker keeps, if they have changed.
+  package func refreshPlaylists() throws {
+    try fetching.withLock(HLSPlaylist.file) {
+      let (kept, isComplete) = state.withLock { ($0.kept, $0.index?.published.index.isComplete ?? false) }
+      let nowMs = MonotonicClock.milliseconds()
+      if kept.isSettled { return }
+      let waitMs = isComplete && kept.tag == nil ? Self.noPlaylistMs : Self.playlistMs
+      if let lookedMs = kept.lookedMs, nowMs - lookedMs < waitMs { return }
+      var now = kept
+      now.lookedMs = nowMs
+      let tag = try session.objects.head(session.playlistKey)?.tag
+      if tag != kept.tag { now = try fetchPlaylists(now) }
+      now.isSettled = now.hasEnded
+      let latest = now
+      state.withLock { $0.kept = latest }
+    }
+  }
+
+  private func fetchPlaylists(_ kept: StoredPlaylist) throws -> StoredPlaylist {
+    var kept = kept
+    let there = try session.objects.get(session.playlistKey, limit: IndexText.maximumBytes)
+    kept.tag = there?.tag
+    kept.files = there.map { HLSPlaylist.files(in: $0.bytes) } ?? []
+    kept.hasEnded = there.map { HLSPlaylist.hasEnded($0.bytes) } ?? false
+    for name in [HLSViews.keyFramesFile, HLSViews.multivariantFile] where there != nil {
+      let key = session.key(HLSPackage.directory + "/" + name)
+      try publish(name, session.objects.get(key, limit: IndexText.maximumBytes)?.bytes)
+    }
+    try publish(HLSPlaylist.file, there?.bytes)
+    return kept
+  }
+
+  private func publish(_ playlist: String, _ bytes: [UInt8]?) throws {
+    if let bytes {
+      try write(playlist, bytes)
+      try move(playlist, to: HLSPackage.directory)
+    } else {
+      remove(directory + "/" + HLSPackage.directory + "/" + playlist)
+    }
+  }
+
+  /// Opens a fragment or an initialization that the worker's playlist lists.
+  ///
+  /// - Returns: nil for any other name, or if there is none.
+  /// - Throws: ``BadSession`` for an object that is none; an error of the store or the disk.
+  package func keptFile(named name: String) throws -> OpenFile? {
+    guard HLSPackage.hasFile(named: name), state.withLock({ $0.kept.files.contains(name) }) else { return nil }
+    let key = session.key(HLSPackage.directory + "/" + name)
+    guard let size = try session.objects.head(key)?.size else { return nil }
+    guard size <= SegmentManifest.maximumVideoBytes else { throw BadSession(session.name + key, "\(size) bytes") }
+    return try file(name, bytes: size) {
+      guard try session.objects.download(key, to: new + "/" + name, limit: size) != nil else { return }
+      let file = try FileBytes(opening: new + "/" + name)
+      guard Self.boxes.contains(where: { file.bytes(at: 4, 4).elementsEqual($0.utf8) }) else {
+        throw BadSession(session.name + key, "no fragment of a video", advice: StoredIndex.advice)
+      }
+    }
+  }
+
+  /// The first boxes of initializations and fragments.
+  private static let boxes = ["ftyp", "styp", "moof"]
+}

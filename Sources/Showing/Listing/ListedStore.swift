@@ -1,0 +1,38 @@
+import FileSystem
+import FrameBatches
+import Sessions
+
+/// The sessions of an object store, for the list. Its calls send no request.
+struct ListedStore: ListedOutput {
+  private let heads: StoredHeads
+
+  /// - Throws: an error of the store; ``Failure`` if nothing of it is known yet.
+  init(_ heads: StoredHeads) throws {
+    try heads.prepare()
+    self.heads = heads
+  }
+
+  var isPartial: Bool { heads.isPartial }
+
+  func stamps() throws -> [FileStamp?] { [Self.stamp(heads.revision)] }
+
+  func sessions() throws -> [SessionID] { heads.sessions }
+
+  func stamp(of session: SessionID) throws -> FileStamp? { heads.content(of: session).map { Self.stamp($0.revision) } }
+
+  /// The times order the changes.
+  private static func stamp(_ revision: Int) -> FileStamp {
+    FileStamp(inode: UInt64(revision), size: 0, modified: Int64(revision))
+  }
+
+  func summary(of session: SessionID) throws -> SessionSummary {
+    switch heads.content(of: session)?.content {
+    case .published(let totals):
+      SessionSummary(
+        session: session, startMs: totals.startMs, endMs: totals.endMs, frames: totals.frames,
+        segments: totals.segments, gaps: totals.gaps, bytes: totals.bytes, isComplete: totals.isComplete, error: nil)
+    case .damaged(let cause): SessionSummary(session, error: cause)
+    case .deleted, .nothing, nil: SessionSummary(session, error: "it was removed a moment ago")
+    }
+  }
+}
