@@ -35,12 +35,17 @@ struct Route: Sendable {
 
   /// A route below `/sessions/ID`; nothing is at an invalid ID.
   ///
-  /// - Parameter name: the part behind the ID.
-  init(ofSession name: String, through gate: RouteGates.Name, handler: @escaping Handler<SessionID>) {
+  /// - Parameters:
+  ///   - name: the part behind the ID.
+  ///   - isGlance: whether the handler needs a part of the session at most: a stored one is not copied first.
+  init(
+    ofSession name: String, through gate: RouteGates.Name, isGlance: Bool = false,
+    handler: @escaping Handler<SessionID>
+  ) {
     self.init(["sessions", "*", name]) { routes, parts, request in
       guard let session = SessionID(parts[1]) else { return nil }
       return try routes.gates.pass(gate, request) {
-        try routes.catalog.prepare(session, progress: request.requireClient)
+        if !isGlance { try routes.catalog.prepare(session, progress: request.requireClient) }
         return try handler(routes, session, request)
       }
     }

@@ -95,7 +95,7 @@ package final class SessionRoutes: Sendable {
     Route(page: "sessions", "*", "") { SessionID($0[1]) == nil ? nil : Assets.page("player.html") },
     Route(ofSession: "frame.jpg", through: .picture) { try $0.frame(of: $1, as: .jpeg, $2) },
     Route(ofSession: "frame.png", through: .picture) { try $0.frame(of: $1, as: .png, $2) },
-    Route(ofSession: "thumbnail.jpg", through: .picture) { try $0.thumbnail(of: $1, $2) },
+    Route(ofSession: "thumbnail.jpg", through: .picture, isGlance: true) { try $0.thumbnail(of: $1, $2) },
     Route(ofPlayback: "timeline.json") { _, playback, _ in
       HTTPResponse(.json, playback.timeline, tag: playback.digest)
     },
@@ -192,6 +192,7 @@ package final class SessionRoutes: Sendable {
   /// A small picture: the one on screen at the instant `t`, the last one with `t=last`, or the first one. One segment is decoded.
   private func thumbnail(of session: SessionID, _ request: HTTPRequest) throws -> HTTPResponse {
     if let text = request.argument("t") {
+      if text != "last" { try catalog.prepare(session, progress: request.requireClient) }
       return try onScreen(of: session) {
         let frame =
           try text == "last" ? catalog.lastFrame(of: session) : catalog.frame(of: session, at: request.instant("t"))

@@ -125,16 +125,35 @@ import Testing
   }
 
   @Test func longSessionNeedsAGETForEachManifestAndFewOthers() throws {
-    try store.publish([store.batch(0..<2_000, everySeconds: 5)])
+    let count = Extent.of(400, full: 17_280)
+    // A batch has 3 600 frames at most.
+    for first in stride(from: 0, to: count, by: 3_000) {
+      try store.publish([store.batch(5 * first..<5 * min(first + 3_000, count), everySeconds: 5)])
+    }
     let stored = try store.stored()
     let routes = store.routes(stored)
-    #expect(routes.get("/sessions/walk/timeline.json").status == 200)
-    var requests = client.requests()
-    // The head, pages, two lists and the manifests.
-    #expect(requests.count { $0.hasPrefix("GET output/walk/segment-") } == 400 && requests.count <= 400 + 10)
-    try store.publish([store.batch(2_000..<2_015)])
+    let wanted = try store.routesOfDirectory()
+    var requests: [String] = []
+    // A picture for the list needs the head, a page, a manifest and a video.
+    for (address, most) in [("thumbnail.jpg", 4), ("thumbnail.jpg?t=last", 3)] {
+      store.pass(ms: 1_001)
+      let reply = routes.get("/sessions/walk/\(address)")
+      #expect(reply.status == 200 && reply.bytes == wanted.get("/sessions/walk/\(address)").bytes)
+      requests = client.requests()
+      #expect(requests.count <= most, "\(requests)")
+      #expect(routes.get("/sessions/walk/\(address)").bytes == reply.bytes && client.requests().count <= 1)
+    }
     store.pass(ms: 1_001)
-    #expect(routes.text("/sessions/walk/timeline.json").contains("segment-\(LongSession.startMs + 2_010_000)"))
+    #expect(routes.get("/sessions/walk/timeline.json").status == 200)
+    requests = client.requests()
+    // The head, pages of 64 segments, lists of 1 000 objects with their end, and the manifests.
+    #expect(requests.count { $0.hasPrefix("GET output/walk/segment-") } == count)
+    #expect(requests.count <= count + 3 + count / 64 + 2 * count / 1_000, "\(requests.count)")
+    try store.publish([store.batch(5 * count..<5 * count + 15)])
+    store.pass(ms: 1_001)
+    #expect(
+      routes.text("/sessions/walk/timeline.json").contains(
+        "segment-\(LongSession.startMs + Int64(5 * count + 10) * 1_000)"))
     requests = client.requests()
     #expect(requests.count <= 10, "\(requests)")
     #expect(
@@ -289,6 +308,26 @@ import Testing
       let (own, wanted) = (routes.get("/sessions/walk/\(address)"), try store.routesOfDirectory())
       #expect(own.status == 200 && own.bytes == wanted.get("/sessions/walk/\(address)").bytes, "\(address)")
     }
+  }
+
+  @Test func newSessionThatTheListDoesNotKnowKeepsItsCopy() throws {
+    let routes = store.routes(try store.stored())
+    try store.publish([store.batch(0..<5)])
+    try routes.refreshList()
+    let id = try store.generated()
+    store.pass(ms: 1_001)
+    #expect(routes.get("/sessions/\(id)/timeline.json").status == 200)
+    _ = client.requests()
+    store.pass(ms: 1_001)
+    try routes.forgetRemovedSessions()
+    #expect(routes.get("/sessions/\(id)/timeline.json").status == 200)
+    #expect(client.requests() == ["HEAD index/\(id)/head.json"])
+    // A session without any object is forgotten once the list has missed it.
+    for key in store.objects.keys where key.contains("/\(id)/") { store.objects[key] = nil }
+    store.pass(ms: 100_000)
+    try routes.refreshList()
+    try routes.forgetRemovedSessions()
+    #expect(routes.get("/sessions/\(id)/timeline.json").status == 404)
   }
 
   // MARK: - Faults

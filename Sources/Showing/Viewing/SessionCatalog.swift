@@ -158,7 +158,9 @@ public final class SessionCatalog: Sendable {
   ///
   /// - Throws: ``BadSession``, ``DamagedOutput`` if the manifest is not as it was written.
   package func lastFrame(of session: SessionID) throws -> SessionFrame? {
-    guard let directory = try directory(of: session), try stamp(of: directory) != nil else { return nil }
+    guard let directory = try glance(atEndOf: session, isLast: true), try stamp(of: directory) != nil else {
+      return nil
+    }
     return try SessionFrame(lastOf: directory)
   }
 
@@ -166,17 +168,17 @@ public final class SessionCatalog: Sendable {
   ///
   /// - Throws: ``BadSession``, ``DamagedOutput`` if the manifest is not as it was written.
   package func firstSegment(of session: SessionID) throws -> PublishedSegment? {
-    guard let directory = try directory(of: session), try stamp(of: directory) != nil,
+    guard let directory = try glance(atEndOf: session, isLast: false), try stamp(of: directory) != nil,
       let firstMs = try directory.firstStart()
     else { return nil }
     return try directory.soundManifest(firstMs).segment
   }
 
-  /// Returns the first picture of a segment as a JPEG that fits 320 × 320 pixels. It reads one video.
+  /// Returns the first picture of the first segment as a JPEG that fits 320 × 320 pixels. It reads one video.
   ///
   /// - Throws: ``BadSession`` if the video is missing, damaged, or not the one that the manifest describes.
   package func thumbnail(of segment: PublishedSegment, of session: SessionID) throws -> [UInt8] {
-    guard let directory = try directory(of: session) else {
+    guard let directory = try glance(atEndOf: session, isLast: false) else {
       throw BadSession(session.description, "it was removed a moment ago", advice: "reload the page")
     }
     return try SessionThumbnail.jpeg(of: segment, in: directory)
@@ -185,9 +187,17 @@ public final class SessionCatalog: Sendable {
   /// Returns a session; nil if a store has no such session. A directory may be missing.
   private func directory(of session: SessionID) throws -> SessionDirectory? {
     guard let stored else { return SessionDirectory(output: output, session: session, decoders: decoders) }
-    return try stored.copy(of: session).map {
-      SessionDirectory(output: $0.output, session: session, decoders: decoders, videos: $0)
-    }
+    return try stored.copy(of: session).map { directory(of: session, in: $0) }
+  }
+
+  private func directory(of session: SessionID, in copy: SessionCopy) -> SessionDirectory {
+    SessionDirectory(output: copy.output, session: session, decoders: decoders, videos: copy)
+  }
+
+  /// Like ``directory(of:)``, but the copy of a stored session may have its first or last segment only.
+  private func glance(atEndOf session: SessionID, isLast: Bool) throws -> SessionDirectory? {
+    guard let stored else { return try directory(of: session) }
+    return try stored.glance(atEndOf: session, isLast: isLast).map { directory(of: session, in: $0) }
   }
 
   /// Returns the starts of a session's segments, in order; nil if there is no such session.

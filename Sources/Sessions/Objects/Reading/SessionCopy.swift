@@ -57,6 +57,13 @@ package final class SessionCopy: VideoFiles {
   /// The tag of the head that the copy is of.
   var tag: ObjectTag? { state.withLock { $0.tag } }
 
+  /// Whether the copy is of this head. One without a tag is compared by its segments.
+  func isOf(_ head: ObjectSession.Head) -> Bool {
+    state.withLock { state in
+      state.tag == head.tag && (head.tag != nil || state.index?.published.index == head.published?.index)
+    }
+  }
+
   /// Whether the copy is whole, and nothing else has changed it: a cleaner of temporary files may remove its files one by one.
   var isIntact: Bool {
     guard let stamp = state.withLock({ $0.stamp }) else { return false }
@@ -106,6 +113,18 @@ package final class SessionCopy: VideoFiles {
       state.kept.isSettled = false
     }
     return true
+  }
+
+  /// Copies one segment only, for a picture of it. Call it once, instead of ``update(to:progress:)``.
+  ///
+  /// - Throws: ``BadSession`` if its manifest is missing, or not the one that the index lists; an error of the store or the disk.
+  func copy(only entry: SessionEntry) throws {
+    try fetch([entry], Listed()) {}
+    try move(SegmentName.manifest(entry.startMs))
+    let stamp = try Directory(opening: output).stamp(of: session.id.description)
+    state.withLock { state in
+      (state.stamp, state.entries, state.videos) = (stamp, [entry.startMs: entry], [entry.startMs])
+    }
   }
 
   /// The objects of segments, as the store lists them.

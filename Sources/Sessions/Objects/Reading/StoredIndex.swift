@@ -113,6 +113,14 @@ struct StoredIndex {
     return all
   }
 
+  /// Returns the first segment. Of a long session, one page is read.
+  ///
+  /// - Throws: ``BadSession`` if the page is damaged.
+  func first() throws -> SessionEntry {
+    guard let page = published.pages.first else { return published.index.entries[0] }
+    return try Self.reading(session) { try session.entries(of: page)[0] }
+  }
+
   /// Returns `session.json` and `session.ffconcat`.
   ///
   /// - Parameter entries: all of the session.

@@ -12,7 +12,7 @@ package final class StoredOutput: Sendable {
   /// Milliseconds for which a look at a head is good. The sessions that versions before the index published have none.
   private static let (headMs, noHeadMs) = (1_000, 60_000)
   /// Sessions that are copied at the same time, and copies that are kept.
-  private static let (width, maximumCopies) = (8, 256)
+  private static let (width, maximumCopies, maximumGlances) = (8, 256, 256)
 
   /// The result of a look at a session.
   private enum Seen: Sendable {
@@ -20,6 +20,12 @@ package final class StoredOutput: Sendable {
     case deleted(Tombstone)
     case published(ObjectSession.Head)
     case failed(any Error)
+  }
+
+  private struct Glance: Hashable, Sendable {
+    let session: SessionID
+    /// Of the segment: its digest, or the page that it is the first of.
+    let identity: String
   }
 
   private struct Look: Sendable {
@@ -31,6 +37,8 @@ package final class StoredOutput: Sendable {
   private struct State {
     var looks = LRUCache<SessionID, Look>(limit: 1_000)
     var copies = LRUCache<SessionID, SessionCopy>(limit: .max)
+    /// Copies of single segments, for pictures in a list.
+    var glances = LRUCache<Glance, SessionCopy>(limit: StoredOutput.maximumGlances)
     var number = 0
   }
 
@@ -44,6 +52,7 @@ package final class StoredOutput: Sendable {
   private let state = Mutex(State())
   /// Sessions that are copied, and sessions that are looked at.
   private let (locks, looking) = (KeyLocks<SessionID>(width: width), KeyLocks<SessionID>())
+  private let glancing = KeyLocks<Glance>()
   private let evicted = Mutex<(@Sendable (SessionID) -> Void)?>(nil)
 
   /// - Parameters:
@@ -74,7 +83,10 @@ package final class StoredOutput: Sendable {
 
   /// Removes all copies. Call it at the end.
   package func remove() {
-    state.withLock { $0.copies.removeAll { _ in true } }
+    state.withLock { state in
+      state.copies.removeAll { _ in true }
+      state.glances.removeAll { _ in true }
+    }
     scratch.remove()
     staging.remove()
   }
@@ -99,14 +111,14 @@ package final class StoredOutput: Sendable {
   /// - Parameter progress: called now and then; an error that it throws ends the copying. The next call goes on.
   /// - Throws: ``SessionDeleted``; ``BadSession`` if an object is damaged; an error of the store or the disk.
   package func copy(of id: SessionID, progress: () throws -> Void = {}) throws -> SessionCopy? {
-    if case .published(let head)? = freshLook(id)?.seen, let copy = current(id, head.tag) { return copy }
+    if case .published(let head)? = freshLook(id)?.seen, let copy = current(id, head) { return copy }
     return try locks.withLock(id, checking: progress) {
       switch try look(id, progress) {
       case .nothing: return nil
       case .deleted(let tombstone): throw SessionDeleted(tombstone)
       case .failed(let error): throw error
       case .published(let head):
-        if head.tag != nil, let copy = current(id, head.tag) { return copy }
+        if let copy = current(id, head) { return copy }
         do {
           return try update(id, to: head, progress: progress)
         } catch {
@@ -119,11 +131,52 @@ package final class StoredOutput: Sendable {
   }
 
   /// Returns the copy of a session as it was last asked for; nil if it is not kept, or the list knows that the session has changed.
-  package func knownCopy(of id: SessionID) -> SessionCopy? { heads.tag(of: id).flatMap { current(id, $0) } }
-
-  private func current(_ id: SessionID, _ tag: ObjectTag?) -> SessionCopy? {
-    guard let copy = state.withLock({ $0.copies.value(of: id) }), copy.tag == tag, copy.isIntact else { return nil }
+  package func knownCopy(of id: SessionID) -> SessionCopy? {
+    guard let tag = heads.tag(of: id), let copy = state.withLock({ $0.copies.value(of: id) }), copy.tag == tag,
+      copy.isIntact
+    else { return nil }
     return copy
+  }
+
+  private func current(_ id: SessionID, _ head: ObjectSession.Head) -> SessionCopy? {
+    guard let copy = state.withLock({ $0.copies.value(of: id) }), copy.isOf(head), copy.isIntact else { return nil }
+    return copy
+  }
+
+  /// Returns a copy that has at least the first or the last segment of a session, so that its picture needs few requests; nil if there
+  /// is no such session.
+  ///
+  /// Parameters and errors as of ``copy(of:progress:)``.
+  package func glance(
+    atEndOf id: SessionID, isLast: Bool, progress: () throws -> Void = {}
+  ) throws -> SessionCopy? {
+    switch try look(id, progress) {
+    case .nothing: return nil
+    case .deleted(let tombstone): throw SessionDeleted(tombstone)
+    case .failed(let error): throw error
+    case .published(let head):
+      if let copy = current(id, head) { return copy }
+      guard let index = try StoredIndex(of: store.session(id), head) else { return nil }
+      let (pages, entries) = (index.published.pages, index.published.index.entries)
+      let identity = isLast ? index.published.index.last.sha256 : pages.first?.file ?? entries[0].sha256
+      let glance = Glance(session: id, identity: identity)
+      return try glancing.withLock(glance, checking: progress) {
+        if let known = state.withLock({ $0.glances.value(of: glance) }), known.isIntact { return known }
+        let copy = try newCopy(of: id)
+        try copy.copy(only: isLast ? index.published.index.last : index.first())
+        state.withLock { $0.glances.insert(copy, for: glance) }
+        return copy
+      }
+    }
+  }
+
+  private func newCopy(of id: SessionID) throws -> SessionCopy {
+    let number = state.withLock { state in
+      state.number += 1
+      return state.number
+    }
+    return try SessionCopy(
+      of: store.session(id), in: store, space, output: "\(scratch.path)/\(number)", staging: staging)
   }
 
   /// Copies a session, or what is new of it. Call it with the session locked.
@@ -134,13 +187,9 @@ package final class StoredOutput: Sendable {
       if known.isUsable, try known.update(to: head, progress: progress) { return known }
       drop(id)
     }
-    let (number, surplus) = state.withLock { state in
-      state.number += 1
-      return (state.number, state.copies.keys.count - Self.maximumCopies + 1)
-    }
+    let surplus = state.withLock { $0.copies.keys.count - Self.maximumCopies + 1 }
     for _ in 0..<max(0, surplus) { _ = evictOldest() }
-    let copy = try SessionCopy(
-      of: store.session(id), in: store, space, output: "\(scratch.path)/\(number)", staging: staging)
+    let copy = try newCopy(of: id)
     // Kept from now on: what a client that goes away has waited for is not lost.
     state.withLock { $0.copies.insert(copy, for: id) }
     return try copy.update(to: head, progress: progress) ? copy : nil
@@ -191,7 +240,7 @@ package final class StoredOutput: Sendable {
   /// Returns those of some sessions that were deleted, and those that are not in the store any more, as far as the list knows. Their
   /// copies go.
   package func removed(among sessions: Set<SessionID>) -> (deleted: Set<SessionID>, missing: Set<SessionID>) {
-    let (copied, looks) = state.withLock { ($0.copies.keys, $0.looks) }
+    let (copied, looks) = state.withLock { ($0.copies.keys + $0.glances.keys.map(\.session), $0.looks) }
     var known = looks
     let removed = heads.removed(among: sessions.union(copied)) { id in
       guard let look = known.value(of: id), case .published = look.seen else { return nil }
@@ -204,17 +253,22 @@ package final class StoredOutput: Sendable {
   /// Keeps a copy no more. Its files go when the last reader has ended.
   private func drop(_ id: SessionID) {
     let copy = state.withLock { state in
+      state.glances.removeAll { $0.session == id }
       defer { state.copies.removeAll { $0 == id } }
       return state.copies.value(of: id)
     }
     if copy != nil { evicted.withLock { $0 }?(id) }
   }
 
-  /// Drops the copy that was not used for longest. The one that was used last stays.
+  /// Drops the copies of single segments, or the copy that was not used for longest. The one that was used last stays.
   ///
   /// - Returns: whether there was one.
   private func evictOldest() -> Bool {
-    let keys = state.withLock { $0.copies.keys }
+    let (glances, keys) = state.withLock { state in
+      defer { state.glances.removeAll { _ in true } }
+      return (state.glances.keys, state.copies.keys)
+    }
+    if !glances.isEmpty { return true }
     guard keys.count > 1 else { return false }
     drop(keys[0])
     return true
