@@ -49,7 +49,7 @@ extension StoredSessions {
   package func count(
     below prefix: String, lists: Int, where isCounted: (Substring) -> Bool
   ) throws -> ObjectCount {
-    var walk = ListWalk(prefix, of: self)
+    var walk = walk(prefix)
     var count = ObjectCount()
     for _ in 0..<lists {
       guard let page = try walk.next() else { return count }

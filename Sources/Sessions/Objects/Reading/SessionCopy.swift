@@ -89,15 +89,18 @@ package final class SessionCopy: VideoFiles {
     let pages = try index.pages(knowing: old.pages) { _, _ in try progress() }
     let entries = try index.entries(in: pages)
     let byStart = Dictionary(entries.map { ($0.startMs, $0) }) { first, _ in first }
-    // A session only grows.
-    guard old.entries.allSatisfy({ byStart[$0.key] == $0.value }) else { return false }
+    // A session only grows, but for first segments that are removed. Readers leave out their files.
+    let retention = index.published.retention
+    guard old.entries.allSatisfy({ byStart[$0.key] == $0.value || retention?.removes($0.key) == true }) else {
+      return false
+    }
     let new = entries.filter { old.entries[$0.startMs] == nil }
     let listed = try list(new, of: entries, progress: progress)
     try fetch(new.filter { !old.fetched.contains($0.startMs) }, listed, progress)
     let words = listed.words.filter { byStart[$0.key] != nil && old.words[$0.key] != $0.value.tag }
     try fetch(words, progress)
     do {
-      try publish(new, words: words.keys.sorted(), index.views(of: entries), index.end)
+      try publish(new, words: words.keys.sorted(), index.views(of: entries) + index.records)
     } catch {
       // Fetch again what something else has removed.
       state.withLock { $0.fetched = [] }
@@ -142,7 +145,7 @@ package final class SessionCopy: VideoFiles {
     let recent = entries[max(0, entries.count - Self.listedAgain)]
     let first = min(new.first?.startMs ?? recent.startMs, recent.startMs)
     let last = first == entries[0].startMs ? nil : session.key(String(SegmentName.video(first).dropLast(4)))
-    var walk = ListWalk(session.key("segment-"), of: store, after: last)
+    var walk = store.walk(session.key("segment-"), after: last)
     var (listed, count) = (Listed(), 0)
     while let page = try walk.next() {
       try progress()
@@ -201,13 +204,13 @@ package final class SessionCopy: VideoFiles {
 
   /// Gives files their names, in the order in which a worker does.
   private func publish(
-    _ new: [SessionEntry], words: [Int64], _ views: [(name: String, bytes: [UInt8])], _ end: SessionEnd?
+    _ new: [SessionEntry], words: [Int64], _ others: [(name: String, bytes: [UInt8])]
   ) throws {
     for entry in new { try move(SegmentName.manifest(entry.startMs)) }
     for start in words where DurableFile.exists(self.new + "/" + SegmentName.text(start)) {
       try move(SegmentName.text(start))
     }
-    for (name, bytes) in views + (end.map { [(SessionEnd.file, $0.bytes)] } ?? []) {
+    for (name, bytes) in others {
       try write(name, bytes)
       try move(name)
     }

@@ -23,7 +23,7 @@ extension OutputGrowth {
     for id in changed.shuffled() {
       // A session that is cut off stands for none.
       var (session, isWhole) = (seen, false)
-      var walk = ListWalk(sessions.session(id).key(""), of: sessions)
+      var walk = sessions.walk(sessions.session(id).key(""))
       while left > 0, !isWhole {
         left -= 1
         try check()
@@ -46,7 +46,7 @@ extension OutputGrowth {
     in sessions: StoredSessions, lists: Int, _ seen: inout Seen, _ check: () throws -> Void
   ) throws -> [SessionID]? {
     let (prefix, head) = ("index/", "/head.json")
-    var walk = ListWalk(prefix, of: sessions)
+    var walk = sessions.walk(prefix)
     var found: [SessionID] = []
     for _ in 0..<lists {
       try check()

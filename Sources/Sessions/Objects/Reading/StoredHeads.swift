@@ -191,7 +191,7 @@ package final class StoredHeads: Sendable {
   private func list(_ round: inout Round) throws {
     let prefix = "index/"
     if round.walk == nil { round.begunMs = clock() }
-    var walk = round.walk ?? ListWalk(prefix, of: store)
+    var walk = round.walk ?? store.walk(prefix)
     let page = try walk.next()
     round.walk = walk
     round.lists += 1

@@ -121,6 +121,12 @@ struct StoredIndex {
     return try Self.reading(session) { try session.entries(of: page)[0] }
   }
 
+  /// The records of removed segments and of the end, as far as there are any. Readers leave out the segments before the first one's start.
+  var records: [(name: String, bytes: [UInt8])] {
+    let retention = published.retention.map { (SessionRetention.file, $0.bytes(of: session.id)) }
+    return [retention, end.map { (SessionEnd.file, $0.bytes) }].compactMap { $0 }
+  }
+
   /// Returns `session.json` and `session.ffconcat`.
   ///
   /// - Parameter entries: all of the session.

@@ -40,8 +40,7 @@ package struct StoredSession {
     path = DurableFile.resolved(output) + "/" + id.description
     objects = StoredObjects(session: session, path: path, damage: damage)
     try DurableFile.makeDirectories(path)
-    if let end = index.end { try write(SessionEnd.file, end.bytes) }
-    if let retention = index.published.retention { try write(SessionRetention.file, retention.bytes(of: id)) }
+    for (name, bytes) in index.records { try write(name, bytes) }
     let count = entries.count
     _ = try ParallelFetch.map(entries, objects.fetchManifest) { try progress($0, count) }
   }

@@ -33,7 +33,7 @@ package struct StoredSessions: Sendable {
   }
 
   private func addSessions(below prefix: String, to found: inout Set<SessionID>) throws {
-    var walk = ListWalk(prefix, of: objects, name: name)
+    var walk = walk(prefix)
     var others = 0
     while let page = try walk.next() {
       for object in page {

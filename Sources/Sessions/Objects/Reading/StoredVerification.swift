@@ -97,7 +97,7 @@ extension StoredSessions {
   /// - Parameter limit: maximum number of names.
   private func names(in session: ObjectSession, atMost limit: Int) throws -> [String: Int] {
     let prefix = session.key("")
-    var walk = ListWalk(prefix, of: objects, name: name)
+    var walk = walk(prefix)
     var names: [String: Int] = [:]
     while let page = try walk.next() {
       for object in page {
