@@ -555,6 +555,31 @@ import Testing
     #expect(names(changed).first == "s998999" && changed.contains(#""frames":77"#) && !changed.contains("s999600"))
   }
 
+  @Test func listIsReadOnTimeAlsoWithoutAThreadThatKeepsIt() throws {
+    try heads(0..<3)
+    let routes = store.routes(try store.stored())
+    #expect(names(routes.text("/sessions.json")).count == 4)
+    #expect(client.requests().count == 2 + 4)
+    // It is due after four seconds, and late a second after that.
+    try heads(3..<4)
+    store.pass(ms: 4_500)
+    #expect(names(routes.text("/sessions.json")).count == 4 && client.requests().isEmpty)
+    store.pass(ms: 501)
+    #expect(names(routes.text("/sessions.json")).count == 5)
+    #expect(client.requests().count == 2 + 1)
+    // Without viewers, rounds are a minute apart.
+    store.pass(ms: 700_000)
+    try routes.refreshList()
+    _ = client.requests()
+    for _ in 0..<11 {
+      store.pass(ms: 5_000)
+      try routes.refreshList()
+    }
+    #expect(client.requests().isEmpty)
+    _ = routes.text("/sessions.json?limit=1")
+    #expect(client.requests().count == 2)
+  }
+
   @Test func gapsOfALongSessionAreCounted() throws {
     try store.publish([store.batch(0..<1_000, everySeconds: 10), store.batch(2_000..<2_400, everySeconds: 4)])
     let (own, wanted) = (store.routes(try store.stored()), try store.routesOfDirectory())

@@ -6,6 +6,8 @@ import Sessions
 
 /// An open output. Each call reads the file system; nothing is kept.
 protocol ListedOutput: Sendable {
+  /// Called before an answer from the output.
+  func prepare() throws
   /// Stamps that change when a session or a tombstone comes or goes.
   func stamps() throws -> [FileStamp?]
   /// The names of all directories that may be sessions, in no order; without deleted ones.
@@ -18,6 +20,7 @@ protocol ListedOutput: Sendable {
 }
 
 extension ListedOutput {
+  func prepare() throws {}
   var isPartial: Bool { false }
 }
 

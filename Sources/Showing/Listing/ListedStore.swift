@@ -2,15 +2,11 @@ import FileSystem
 import FrameBatches
 import Sessions
 
-/// The sessions of an object store, for the list. Its calls send no request.
+/// The sessions of an object store, for the list. Only ``prepare()`` sends requests.
 struct ListedStore: ListedOutput {
-  private let heads: StoredHeads
+  let heads: StoredHeads
 
-  /// - Throws: an error of the store; ``Failure`` if nothing of it is known yet.
-  init(_ heads: StoredHeads) throws {
-    try heads.prepare()
-    self.heads = heads
-  }
+  func prepare() throws { try heads.prepare() }
 
   var isPartial: Bool { heads.isPartial }
 

@@ -155,6 +155,7 @@ package final class SessionListing: Sendable {
   /// - Parameter body: other requests wait for it, so it makes no JSON.
   private func answer<R: Sendable>(showing shown: Shown, _ body: (ListedSessions) -> R) throws -> R {
     let output = try open()
+    try output.prepare()
     let sessions = try state.withLock { state in
       let nowMs = clock()
       (state.askedMs, state.isPartial) = (nowMs, output.isPartial)

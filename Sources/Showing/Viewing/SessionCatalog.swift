@@ -53,7 +53,7 @@ public final class SessionCatalog: Sendable {
     (self.decoders, self.stored) = (decoders, stored)
     output = stored.path
     let heads = stored.heads
-    listing = SessionListing { try ListedStore(heads) }
+    listing = SessionListing { ListedStore(heads: heads) }
     stored.onEviction { [weak self] session in
       self?.forget([session])
     }

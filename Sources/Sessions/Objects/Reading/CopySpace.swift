@@ -2,8 +2,8 @@ import FileSystem
 import Glibc
 import Synchronization
 
-/// The room that copies of stored sessions take on a disk. When it is full, the videos go first that were used least recently, then
-/// whole copies. For any thread.
+/// The room that copies of stored sessions take on a disk. When it is full, the least recently used videos go first, then whole
+/// copies. For any thread.
 final class CopySpace: Sendable {
   private struct State {
     /// In bytes, with copies that readers still use.

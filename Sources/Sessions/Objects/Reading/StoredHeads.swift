@@ -40,6 +40,8 @@ package final class StoredHeads: Sendable {
     var revision = 0
     /// When the last whole round began and ended, in monotonic milliseconds; nil before.
     var (begunMs, endedMs): (Int?, Int?) = (nil, nil)
+    /// The number of its lists.
+    var lists = 0
     /// When the next one is due.
     var dueMs = 0
     /// When the list was asked for.
@@ -70,8 +72,9 @@ package final class StoredHeads: Sendable {
   private static let (answerRequests, atOnce) = (18, 256)
   /// Milliseconds from one round to the next, at least and for each list of the last one: while pages ask for the list, and otherwise.
   private static let (askedMs, idleMs) = ((least: 4_000, each: 1_000), (least: 60_000, each: 10_000))
-  /// Milliseconds without a request after which nobody looks at the list, after which a round is old, and before a failed one is tried again.
-  private static let (leaveMs, oldMs, retryMs) = (600_000, 15_000, 2_000)
+  /// Milliseconds without a request after which nobody looks at the list; after which a round that is due is late, because no thread
+  /// keeps the list; and before a failed one is tried again.
+  private static let (leaveMs, lateMs, retryMs) = (600_000, 1_000, 2_000)
   /// Milliseconds for which an answer waits for the first session.
   private static let patienceMs = 10_000
 
@@ -91,13 +94,17 @@ package final class StoredHeads: Sendable {
   /// - Throws: an error of the store; ``Failure`` if nothing is known yet.
   package func prepare() throws {
     let nowMs = clock()
-    let (isOld, failure) = state.change { state in
+    let (isOverdue, failure) = state.change { state in
       state.askedMs = nowMs
-      let isOld = state.failure != nil || state.endedMs.map { nowMs - $0 > Self.oldMs } ?? true
-      return (isOld, nowMs < state.dueMs ? state.failure : nil)
+      // The last round may have ended while nobody looked at the list.
+      if state.failure == nil, let endedMs = state.endedMs {
+        state.dueMs = min(state.dueMs, endedMs + Self.pauseMs(Self.askedMs, state.lists))
+      }
+      let isOverdue = state.endedMs == nil || nowMs - state.dueMs >= Self.lateMs
+      return (isOverdue || state.failure != nil, nowMs < state.dueMs ? state.failure : nil)
     }
     if let failure { throw failure }
-    guard isOld else { return }
+    guard isOverdue else { return }
     try round.withLockIfAvailable { round in
       var requests = 0
       repeat {
@@ -239,11 +246,15 @@ package final class StoredHeads: Sendable {
       for id in gone { state.entries[id] = nil }
       if !gone.isEmpty { state.revision += 1 }
       let isAsked = state.askedMs.map { nowMs - $0 < Self.leaveMs } ?? false
-      let pause = isAsked ? Self.askedMs : Self.idleMs
       (state.begunMs, state.endedMs, state.failure) = (round.begunMs, nowMs, nil)
-      state.dueMs = nowMs + max(pause.least, pause.each * round.lists)
+      state.lists = round.lists
+      state.dueMs = nowMs + Self.pauseMs(isAsked ? Self.askedMs : Self.idleMs, round.lists)
     }
     round = Round()
+  }
+
+  private static func pauseMs(_ pause: (least: Int, each: Int), _ lists: Int) -> Int {
+    max(pause.least, pause.each * lists)
   }
 
   // MARK: - One head
