@@ -25,6 +25,7 @@ const mostFailures = isWebKit ? 3 : 2;
 
 /** The duration of a picture according to the parameter sets of every fragment. */
 const nominalMs = 1000;
+const ticksAMs = 90;
 
 const undecodable = 'the browser cannot decode it';
 const gone = new Error('it was removed since the page was loaded');
@@ -44,7 +45,7 @@ export class FragmentMedia {
   #requests = new Map();
   /** By index: whether the browser has buffered the segment's middle. */
   #appended = new Map();
-  /** By index: whether all samples of the fragment are equally long. */
+  /** By index: whether all samples of the fragment have the nominal duration. */
   #lengths = new Map();
   #watching;
   #retries = 0;
@@ -168,8 +169,8 @@ export class FragmentMedia {
   }
 
   /**
-   * Returns where the video has to pause to show the capture at a time. If durations vary, WebKitGTK uses the duration
-   * in the parameter sets for each picture, and shows the first one that does not end before the time. If the fragment
+   * Returns where the video has to pause to show the capture at a time. WebKitGTK uses the duration in the parameter
+   * sets for each picture, and shows the first one that does not end before the time. If the fragment
    * is not known yet, the end of the capture is mostly right in both cases.
    */
   #restMs(ms) {
@@ -340,7 +341,7 @@ export class FragmentMedia {
     this.#fragments.set(segment.index, fragment);
     // The place to pause depends on the lengths of its samples.
     if (!this.#lengths.has(segment.index)) {
-      this.#lengths.set(segment.index, areEven(fragment.bytes));
+      this.#lengths.set(segment.index, areNominal(fragment.bytes));
       if (!this.#playsOn && this.#session.segmentAt(this.#positionMs) === segment) this.show(this.#positionMs);
     }
     if (this.#isWithheld(segment.index)) return;
@@ -439,8 +440,8 @@ export class FragmentMedia {
   }
 }
 
-/** Whether all samples of a fragment are equally long, but for rounding. */
-function areEven(bytes) {
+/** Whether all samples of a fragment have the duration that the parameter sets state. */
+function areNominal(bytes) {
   const view = new DataView(bytes);
   for (let at = 0; at + 20 <= view.byteLength; ) {
     const [size, name] = [view.getUint32(at), String.fromCharCode(...new Uint8Array(bytes, at + 4, 4))];
@@ -449,7 +450,7 @@ function areEven(bytes) {
       const most = Math.floor((view.byteLength - at - 24) / 8);
       const count = Math.max(0, Math.min(view.getUint32(at + 12), most));
       const lengths = Array.from({length: count}, (_, index) => view.getUint32(at + 24 + 8 * index));
-      return lengths.every(length => Math.abs(length - lengths[0]) <= 1);
+      return lengths.every(length => Math.abs(length / ticksAMs - nominalMs) < 1);
     }
     // A container's content follows its header.
     at += ['moof', 'traf'].includes(name) ? 8 : Math.max(8, size);
