@@ -119,7 +119,8 @@ final class ViewedStore: Sendable {
 
   func object(store hls: Bool) throws -> ObjectStore {
     ObjectStore(
-      objects, name: "s3://test/", staging: try Staging(scratch: scratch.path("own"), worker: WorkerID()), hls: hls)
+      objects, name: "s3://test/", staging: try Staging(scratch: scratch.path("own"), worker: WorkerID()),
+      .on([(.hls, hls)]))
   }
 
   /// Publishes batches in the store, and in the directory.

@@ -70,7 +70,7 @@ import Testing
   private func worker(_ client: (any ObjectClient)? = nil) throws -> BatchEncoder {
     let staging = try Staging(scratch: scratch.path("own"), worker: WorkerID())
     let store = ObjectStore(
-      client ?? objects, name: "s3://test/", staging: staging, hls: false, clock: { [clock] in clock.now })
+      client ?? objects, name: "s3://test/", staging: staging, clock: { [clock] in clock.now })
     return BatchEncoder(BatchEncoder.Options(), publishingTo: store, keyFrames: KeyFrameCache())
   }
 
@@ -228,7 +228,7 @@ import Testing
 
   @Test func threadsOfOneWorkerAreNoAlarm() throws {
     let staging = try Staging(scratch: scratch.path("own"), worker: WorkerID())
-    let store = ObjectStore(objects, name: "s3://test/", staging: staging, hls: false, clock: { [clock] in clock.now })
+    let store = ObjectStore(objects, name: "s3://test/", staging: staging, clock: { [clock] in clock.now })
     let failures = Mutex<[any Error]>([])
     let threads = ThreadGroup()
     for _ in 0..<4 {
