@@ -45,7 +45,7 @@ export class FragmentMedia {
   #requests = new Map();
   /** By index: whether the browser has buffered the segment's middle. */
   #appended = new Map();
-  /** By index: whether all samples of the fragment have the nominal duration. */
+  /** By index: the duration of each sample of the fragment in milliseconds; 0 if they vary. */
   #lengths = new Map();
   #watching;
   #retries = 0;
@@ -178,8 +178,10 @@ export class FragmentMedia {
     if (!segment) return ms;
     const {atMs, endMs} = this.#session.stepAt(ms);
     if (!isWebKit) return ms;
-    if (this.#lengths.get(segment.index) === false) return atMs + nominalMs - 1;
-    return Math.max(ms, Math.min(atMs + nominalMs - 1, endMs - 4));
+    const lengthMs = this.#lengths.get(segment.index);
+    const nominalEndMs = atMs + nominalMs - 1;
+    if (lengthMs === 0) return nominalEndMs;
+    return Math.max(ms, lengthMs < nominalMs - 1 ? nominalEndMs : Math.min(nominalEndMs, endMs - 4));
   }
 
   get #isStarting() {
@@ -341,7 +343,7 @@ export class FragmentMedia {
     this.#fragments.set(segment.index, fragment);
     // The place to pause depends on the lengths of its samples.
     if (!this.#lengths.has(segment.index)) {
-      this.#lengths.set(segment.index, areNominal(fragment.bytes));
+      this.#lengths.set(segment.index, sampleMs(fragment.bytes));
       if (!this.#playsOn && this.#session.segmentAt(this.#positionMs) === segment) this.show(this.#positionMs);
     }
     if (this.#isWithheld(segment.index)) return;
@@ -440,8 +442,8 @@ export class FragmentMedia {
   }
 }
 
-/** Whether all samples of a fragment have the duration that the parameter sets state. */
-function areNominal(bytes) {
+/** Returns the duration of each sample of a fragment in milliseconds; 0 if they vary. */
+function sampleMs(bytes) {
   const view = new DataView(bytes);
   for (let at = 0; at + 20 <= view.byteLength; ) {
     const [size, name] = [view.getUint32(at), String.fromCharCode(...new Uint8Array(bytes, at + 4, 4))];
@@ -450,12 +452,12 @@ function areNominal(bytes) {
       const most = Math.floor((view.byteLength - at - 24) / 8);
       const count = Math.max(0, Math.min(view.getUint32(at + 12), most));
       const lengths = Array.from({length: count}, (_, index) => view.getUint32(at + 24 + 8 * index));
-      return lengths.every(length => Math.abs(length / ticksAMs - nominalMs) < 1);
+      return lengths.every(length => Math.abs(length - lengths[0]) <= 1) ? lengths[0] / ticksAMs : 0;
     }
     // A container's content follows its header.
     at += ['moof', 'traf'].includes(name) ? 8 : Math.max(8, size);
   }
-  return true;
+  return nominalMs;
 }
 
 const type = codec => `video/mp4; codecs="${codec}"`;
