@@ -24,11 +24,7 @@ package struct RemovedSegments: Sendable, Equatable {
     return isWhole ? "a session of \(segments)" : "\(segments) that ended by \(untilMs.dateText)"
   }
 
-  mutating func add(_ removed: [PublishedSegment]) {
-    segments += removed.count
-    bytes += removed.reduce(0) { $0 + $1.bytes }
-    untilMs = max(untilMs, removed.last?.endMs ?? .min)
-  }
+  mutating func add(_ removed: [PublishedSegment]) { add(removed.map(\.entry)) }
 
   mutating func add(_ removed: [SessionEntry]) {
     segments += removed.count

@@ -46,6 +46,25 @@ extension RemoteSuite {
     try RunningWorker(["run"] + remote + words, environment: environment)
   }
 
+  /// Encodes the batches of a session into the directory `output`, and by a worker into the store.
+  func encode(_ session: GeneratedSession) throws {
+    var archives: [String] = []
+    for batch in session.batches.sorted() {
+      let path = batch + ".tar"
+      try Tool.output("tar", ["-C", batch, "-cf", path, "."])
+      _ = try servers.client.put(
+        "incoming/" + URL(fileURLWithPath: path).lastPathComponent, .file(path), .archive, when: .absent)
+      archives.append(path)
+    }
+    let encoded = try Tool.run(
+      EncoderWorker.path, ["encode"] + archives + ["--output", servers.scratch.path("output")])
+    try #require(encoded.status == 0, "\(encoded.errors)")
+    for words in [["reconcile"], ["run", "--drain"]] {
+      let result = try run(words)
+      try #require(result.status == 0, "\(result.errors)")
+    }
+  }
+
   /// Returns all keys under a prefix, without the prefix.
   func keys(_ prefix: String) throws -> [String] {
     var all: [String] = []

@@ -13,27 +13,12 @@ struct StoredSessionCommandTests: RemoteSuite {
   private let id: String
   private let directory: String
 
-  /// Encodes the batches of one session into a directory and into the store.
   init() throws {
     servers = try RemoteServers()
     let session = try GeneratedSession(seed: 7, in: servers.scratch)
     id = session.name
     directory = servers.scratch.path("output/" + session.name)
-    var archives: [String] = []
-    for batch in session.batches.sorted() {
-      let path = batch + ".tar"
-      try Tool.output("tar", ["-C", batch, "-cf", path, "."])
-      _ = try servers.client.put(
-        "incoming/" + URL(fileURLWithPath: path).lastPathComponent, .file(path), .archive, when: .absent)
-      archives.append(path)
-    }
-    let encoded = try Tool.run(
-      EncoderWorker.path, ["encode"] + archives + ["--output", servers.scratch.path("output")])
-    try #require(encoded.status == 0, "\(encoded.errors)")
-    for words in [["reconcile"], ["run", "--drain"]] {
-      let result = try run(words)
-      try #require(result.status == 0, "\(result.errors)")
-    }
+    try encode(session)
   }
 
   /// Runs a command on the session in the store.

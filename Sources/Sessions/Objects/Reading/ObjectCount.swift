@@ -7,14 +7,12 @@ package struct ObjectCount: Sendable, Equatable {
   /// Seconds since the oldest was written; nil if there is none, or the store does not tell it.
   package private(set) var oldestS: Int?
   /// Whether there may be more objects behind those that were listed.
-  package private(set) var isPartial = false
+  package fileprivate(set) var isPartial = false
 
   fileprivate mutating func add(_ object: ObjectInfo) {
     count += 1
     if let ageS = object.ageS { oldestS = max(oldestS ?? 0, ageS) }
   }
-
-  fileprivate mutating func end(isPartial: Bool) { self.isPartial = isPartial }
 }
 
 extension StoredSessions {
@@ -55,7 +53,7 @@ extension StoredSessions {
       guard let page = try walk.next() else { return count }
       for object in page where isCounted(object.key.dropFirst(prefix.count)) { count.add(object) }
     }
-    count.end(isPartial: true)
+    count.isPartial = true
     return count
   }
 }

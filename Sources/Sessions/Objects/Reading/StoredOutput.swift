@@ -20,6 +20,18 @@ package final class StoredOutput: Sendable {
     case deleted(Tombstone)
     case published(ObjectSession.Head)
     case failed(any Error)
+
+    /// Returns the head; nil if nothing is published.
+    ///
+    /// - Throws: ``SessionDeleted``; the failure of the look.
+    func head() throws -> ObjectSession.Head? {
+      switch self {
+      case .nothing: return nil
+      case .deleted(let tombstone): throw SessionDeleted(tombstone)
+      case .failed(let error): throw error
+      case .published(let head): return head
+      }
+    }
   }
 
   private struct Glance: Hashable, Sendable {
@@ -113,19 +125,14 @@ package final class StoredOutput: Sendable {
   package func copy(of id: SessionID, progress: () throws -> Void = {}) throws -> SessionCopy? {
     if case .published(let head)? = freshLook(id)?.seen, let copy = current(id, head) { return copy }
     return try locks.withLock(id, checking: progress) {
-      switch try look(id, progress) {
-      case .nothing: return nil
-      case .deleted(let tombstone): throw SessionDeleted(tombstone)
-      case .failed(let error): throw error
-      case .published(let head):
-        if let copy = current(id, head) { return copy }
-        do {
-          return try update(id, to: head, progress: progress)
-        } catch {
-          // The requests that wait for the same need not try it again. A client that has gone says nothing of the session.
-          if (error as? any ClassifiedError)?.kind != .cancelled { note(.failed(error), of: id) }
-          throw error
-        }
+      guard let head = try look(id, progress).head() else { return nil }
+      if let copy = current(id, head) { return copy }
+      do {
+        return try update(id, to: head, progress: progress)
+      } catch {
+        // The requests that wait for the same need not try it again. A client that has gone says nothing of the session.
+        if (error as? any ClassifiedError)?.kind != .cancelled { note(.failed(error), of: id) }
+        throw error
       }
     }
   }
@@ -150,23 +157,18 @@ package final class StoredOutput: Sendable {
   package func glance(
     atEndOf id: SessionID, isLast: Bool, progress: () throws -> Void = {}
   ) throws -> SessionCopy? {
-    switch try look(id, progress) {
-    case .nothing: return nil
-    case .deleted(let tombstone): throw SessionDeleted(tombstone)
-    case .failed(let error): throw error
-    case .published(let head):
-      if let copy = current(id, head) { return copy }
-      guard let index = try StoredIndex(of: store.session(id), head) else { return nil }
-      let (pages, entries) = (index.published.pages, index.published.index.entries)
-      let identity = isLast ? index.published.index.last.sha256 : pages.first?.file ?? entries[0].sha256
-      let glance = Glance(session: id, identity: identity)
-      return try glancing.withLock(glance, checking: progress) {
-        if let known = state.withLock({ $0.glances.value(of: glance) }), known.isIntact { return known }
-        let copy = try newCopy(of: id)
-        try copy.copy(only: isLast ? index.published.index.last : index.first())
-        state.withLock { $0.glances.insert(copy, for: glance) }
-        return copy
-      }
+    guard let head = try look(id, progress).head() else { return nil }
+    if let copy = current(id, head) { return copy }
+    guard let index = try StoredIndex(of: store.session(id), head) else { return nil }
+    let (pages, entries) = (index.published.pages, index.published.index.entries)
+    let identity = isLast ? index.published.index.last.sha256 : pages.first?.file ?? entries[0].sha256
+    let glance = Glance(session: id, identity: identity)
+    return try glancing.withLock(glance, checking: progress) {
+      if let known = state.withLock({ $0.glances.value(of: glance) }), known.isIntact { return known }
+      let copy = try newCopy(of: id)
+      try copy.copy(only: isLast ? index.published.index.last : index.first())
+      state.withLock { $0.glances.insert(copy, for: glance) }
+      return copy
     }
   }
 

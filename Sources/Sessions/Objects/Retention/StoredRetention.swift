@@ -62,7 +62,7 @@ package struct StoredRetention: Sendable {
         removed.isEnding = try !removeWhole(session, head, &removed)
         if !removed.isEnding { return }
       }
-      goesOn = try step(session, &removed)
+      goesOn = try step(session, published, &removed)
     }
   }
 
@@ -74,9 +74,9 @@ package struct StoredRetention: Sendable {
   /// Removes some first segments of a session.
   ///
   /// - Returns: whether there may be more to remove.
-  private func step(_ session: ObjectSession, _ removed: inout RemovedSegments) throws -> Bool {
-    let head = try session.head()
-    guard let published = head.published else { return false }
+  private func step(
+    _ session: ObjectSession, _ published: ObjectSession.Published, _ removed: inout RemovedSegments
+  ) throws -> Bool {
     var last: (startMs: Int64, ageMs: Int64)?
     let entries = try session.firstEntries(of: published, limit: Self.maximumStep).dropLast()
     for entry in entries {
@@ -88,10 +88,15 @@ package struct StoredRetention: Sendable {
     let marker = try store.markers.add(session.id, known: nil)
     // Views that lack segments would be made from all pages of the index.
     if published.isLong { try session.updateViews(nil, store.events()) }
+    // Read it now: workers may have published in the session while the ages were asked for.
+    let head = try session.head()
+    let seen = entries.prefix { $0.startMs <= last.startMs }
+    let isSame = try head.published.map { try session.firstEntries(of: $0, limit: seen.count).elementsEqual(seen) }
     let publishedMs = WallClock.nowMs - last.ageMs
-    guard let beginning = try session.removeFirst(through: last.startMs, from: head, publishedMs: publishedMs) else {
+    guard isSame == true,
+      let beginning = try session.removeFirst(through: last.startMs, from: head, publishedMs: publishedMs)
+    else {
       try store.markers.remove(marker)
-      // A worker has published meanwhile.
       return true
     }
     removed.add(beginning.removed)
