@@ -105,8 +105,12 @@ package enum MP4Movie {
       for (index, track) in tracks.enumerated() {
         moov.box("trak") { $0.track(track, id: UInt32(index + 1), movieDuration: duration) }
       }
-      // Track 1, sample description 1, no defaults: each fragment has its own values.
-      if isFragmented { moov.box("mvex") { $0.fullBox("trex") { $0.u32(1, 1, 0, 0, 0) } } }
+      // Sample description 1, no defaults: each fragment has its own values.
+      if isFragmented {
+        moov.box("mvex") { box in
+          for id in 1...UInt32(tracks.count) { box.fullBox("trex") { $0.u32(id, 1, 0, 0, 0) } }
+        }
+      }
       if !chapters.isEmpty { moov.box("udta") { $0.chapterList(chapters) } }
     }
     return file.bytes

@@ -14,14 +14,19 @@ package final class HealthRoutes: Sendable {
   private let trouble: @Sendable () -> String?
   private let shutdown: ShutdownState
   private let version: String
+  private let requests: @Sendable () -> [String: Int]
   /// The last status, with its time in monotonic milliseconds. A spool is scanned once a second at most.
   private let status = Mutex<(at: Int, status: QueueStatus)?>(nil)
 
   /// - Parameters:
   ///   - version: of the program, for metrics.
+  ///   - requests: the number of requests to a store, by their kind; none without a store.
   ///   - trouble: the reason why no batch is started; nil if batches are started.
-  package init(_ worker: Worker, _ shutdown: ShutdownState, version: String, trouble: @escaping @Sendable () -> String?)
-  {
+  package init(
+    _ worker: Worker, _ shutdown: ShutdownState, version: String,
+    requests: @escaping @Sendable () -> [String: Int] = { [:] }, trouble: @escaping @Sendable () -> String?
+  ) {
+    self.requests = requests
     self.worker = worker
     self.shutdown = shutdown
     self.version = version
@@ -76,6 +81,12 @@ package final class HealthRoutes: Sendable {
     text.gauge(
       "encoder_worker_oldest_session_end_age_seconds", "Age of the oldest of them; 0 if there is none.",
       ends.oldestMs / 1_000)
+    let requests = requests()
+    if !requests.isEmpty {
+      text.metric(
+        "encoder_worker_store_requests_total", "Requests to the object store, by kind, also repeated ones.", "counter",
+        by: "kind", requests.sorted { $0.key < $1.key }.map { ($0.key, "\($0.value)") })
+    }
     text.process(version: version)
     // If the disk fails, the other metrics remain.
     switch try? current() {

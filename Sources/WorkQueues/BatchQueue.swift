@@ -53,8 +53,17 @@ package struct Claim: Sendable, Equatable {
 /// The result of fetching a claimed batch.
 package enum FetchResult {
   case batch(FetchedBatch)
-  /// An earlier worker has finished it; now it is acknowledged.
-  case alreadyFinished(isQuarantined: Bool)
+  /// It is finished; now it is acknowledged.
+  case alreadyFinished(FinishedEarlier)
+}
+
+/// How a batch was finished before it was claimed.
+package enum FinishedEarlier: Sendable {
+  /// It was published, or refused.
+  case published
+  case quarantined
+  /// It is not there, and nothing tells its outcome.
+  case gone
 }
 
 /// A batch to work on.

@@ -27,6 +27,7 @@ protocol StoreBackend {
 enum StoreKind: String, CaseIterable, CustomTestStringConvertible {
   case directory
   case objects
+  case packed
   case embedders
 
   /// Whether it knows earlier batches: it reports a repeated one, and refuses other content for the same time. An embedder's
@@ -38,7 +39,8 @@ enum StoreKind: String, CaseIterable, CustomTestStringConvertible {
   func backend() throws -> any StoreBackend {
     switch self {
     case .directory: try DirectoryBackend()
-    case .objects: try ObjectBackend()
+    case .objects: try ObjectBackend(.plain)
+    case .packed: try ObjectBackend(.packed)
     case .embedders: EmbedderBackend()
     }
   }
@@ -95,23 +97,51 @@ private struct ObjectBackend: StoreBackend {
   private static let name = "s3://test/"
   private let scratch: ScratchDirectory
   private let objects = MemoryObjects()
+  private let layout: StoreLayout
 
-  init() throws { scratch = try ScratchDirectory() }
+  init(_ layout: StoreLayout) throws {
+    scratch = try ScratchDirectory()
+    self.layout = layout
+  }
 
   private func staging() throws -> Staging { try Staging(scratch: scratch.path("own"), worker: WorkerID()) }
 
   func store() throws -> any ArtifactStore {
-    ObjectStore(objects, name: Self.name, staging: try staging(), .hls, findsQuiet: true)
+    ObjectStore(objects, name: Self.name, staging: try staging(), .hls, findsQuiet: true, layout: layout)
   }
 
   func segments() throws -> [String: [UInt8]] {
+    if layout == .packed { return try packedSegments() }
     let output = objects.keys.filter { $0.hasPrefix("output/") }
     return Dictionary(
       uniqueKeysWithValues: output.map { (String($0.dropFirst("output/".count)), objects[$0] ?? []) }
         .filter { isSegment($0.0) })
   }
 
-  func file(_ path: String) throws -> [UInt8]? { objects["output/" + path] }
+  /// Copies of the published segments.
+  private func packedSegments() throws -> [String: [UInt8]] {
+    let sessions = StoredSessions(objects, name: Self.name)
+    var files: [String: [UInt8]] = [:]
+    for id in try sessions.ids(below: ["index/"]) where (try? sessions.session(id).head().published) != nil {
+      let copy = try StoredSession(id, of: sessions, in: scratch.directory("copy-\(UUID())"), part: .whole) { _, _ in }
+      try copy.fetchVideos(of: nil) { _, _ in }
+      for name in try names(in: copy.path) where isSegment("\(id)/\(name)") {
+        files["\(id)/\(name)"] = try DurableFile.contents(of: copy.path + "/" + name, limit: .max)
+      }
+    }
+    return files
+  }
+
+  /// Before its end, only readers make the index of a packed session.
+  func file(_ path: String) throws -> [UInt8]? {
+    let parts = path.split(separator: "/").map(String.init)
+    guard layout == .packed, parts[1] == IndexText.jsonFile, objects["output/" + path] == nil,
+      let id = SessionID(parts[0])
+    else { return objects["output/" + path] }
+    let sessions = StoredSessions(objects, name: Self.name)
+    let index = try StoredIndex(of: sessions.session(id))
+    return try index.views(of: index.entries(of: .whole) { _, _ in })[0].bytes
+  }
 
   /// The first request after the head's fails.
   func blockViews(_ isBlocked: Bool) { objects.fail(from: isBlocked ? 2 : nil) }

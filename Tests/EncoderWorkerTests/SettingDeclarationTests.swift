@@ -19,14 +19,14 @@ private let program: any ParsableCommand.Type = encoder_worker.EncoderWorker.sel
   /// The settings of each command, by hand. Whatever removes, reverses, or names what one call is about is not here.
   private static let settings: [String: Set<String>] = [
     "run": capture.union(log).union(remote).union(encoding).union([
-      "spool", "output", "drain", "keep-batches", "hls", "thumbnails", "text", "text-language", "sentry",
+      "spool", "output", "drain", "keep-batches", "hls", "thumbnails", "text", "text-language", "sentry", "layout",
       "end-after", "max-time", "min-free",
       "lease", "listen", "host", "ingest", "ingest-tokens", "ingest-open", "ingest-backlog", "ingest-state",
       "ingest-origin", "notify",
       "notify-secret-file", "notify-pending", "notify-timeout",
     ]),
     "film": capture.union(encoding).union(["gaps"]),
-    "encode": capture.union(encoding).union(["output", "sentry", "store", "unsigned", "store-header"]),
+    "encode": capture.union(encoding).union(["output", "sentry", "layout", "store", "unsigned", "store-header"]),
     "enqueue": capture.union(remote).union(["spool", "limit", "token-file"]),
     "collect": capture.union(log).union([
       "spool", "token-file", "batch-every", "end-after-pause", "keep", "recursive", "session-every", "min-free",

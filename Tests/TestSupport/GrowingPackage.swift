@@ -45,11 +45,12 @@ package final class GrowingPackage: Sendable {
   }
 
   package func store(
-    _ client: (any ObjectClient)? = nil, _ views: ViewKinds = .hls, isWindow: Bool = false
+    _ client: (any ObjectClient)? = nil, _ views: ViewKinds = .hls, isWindow: Bool = false,
+    layout: StoreLayout = .plain
   ) throws -> ObjectStore {
     ObjectStore(
       client ?? objects, name: "s3://test/",
-      staging: try Staging(scratch: scratch.path("own"), worker: WorkerID()), views, isWindow: isWindow,
+      staging: try Staging(scratch: scratch.path("own"), worker: WorkerID()), views, isWindow: isWindow, layout: layout,
       clock: { [self] in nowMs }, wallClock: { [self] in unixMs })
   }
 

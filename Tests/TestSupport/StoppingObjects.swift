@@ -76,3 +76,11 @@ package final class StoppingObjects: ObjectClient {
     return try objects.list(prefix, after: key)
   }
 }
+
+extension ObjectClient {
+  /// For clients of tests, whose objects are small.
+  package func get(_ key: String, in range: Range<Int>) throws -> StoredObject? {
+    guard let there = try get(key, limit: .max), there.bytes.count >= range.upperBound else { return nil }
+    return StoredObject(bytes: Array(there.bytes[range]), tag: there.tag)
+  }
+}

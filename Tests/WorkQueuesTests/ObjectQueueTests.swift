@@ -25,14 +25,39 @@ import Testing
     objects["incoming/" + name] = try DurableFile.contents(of: archive, limit: .max)
   }
 
-  private func queue(maximumBytes: Int = 1 << 30) throws -> (queue: ObjectQueue, encoder: BatchEncoder) {
+  private func queue(
+    maximumBytes: Int = 1 << 30, _ layout: StoreLayout = .plain
+  ) throws -> (queue: ObjectQueue, encoder: BatchEncoder) {
     let (id, names) = (WorkerID(), names)
     let staging = try Staging(scratch: scratch.path("own"), worker: id)
-    let store = ObjectStore(objects, name: "s3://test", staging: staging)
+    let store = ObjectStore(objects, name: "s3://test", staging: staging, layout: layout)
     return (
-      ObjectQueue(names, objects, name: "s3://test", staging: staging, worker: id, maximumBytes: maximumBytes),
+      ObjectQueue(
+        names, objects, name: "s3://test", staging: staging, worker: id, maximumBytes: maximumBytes,
+        hasReceipts: layout == .plain),
       BatchEncoder(BatchEncoder.Options(), publishingTo: store, keyFrames: KeyFrameCache())
     )
+  }
+
+  /// A pack leaves no receipt: a batch that is gone was finished, and no failure counts against its name.
+  @Test func nameOfAFinishedPackIsAcknowledged() throws {
+    try upload("a.tar")
+    _ = names.add(["a.tar"])
+    let (queue, encoder) = try queue(.packed)
+    let offer = try #require(try queue.waiting().first)
+    let claim = try #require(try queue.claim(offer))
+    guard case .batch(let batch) = try queue.fetch(claim) else { throw Tool.Failure("no batch") }
+    let receipts = try encoder.publish(batch.path)
+    // A reconciliation has listed the batch before, and adds its name again.
+    let late = MemoryNames(beside: names)
+    try queue.retire(batch.claim, receipts, keep: false)
+    batch.discard()
+    _ = late.add(["a.tar"])
+    #expect(!objects.keys.contains { $0.hasPrefix("receipts/") || $0.hasPrefix("incoming/") })
+    let repeated = try #require(try queue.waiting().first)
+    let again = try #require(try queue.claim(repeated))
+    guard case .alreadyFinished(.gone) = try queue.fetch(again) else { throw Tool.Failure("not finished") }
+    #expect(names.count == 0 && names.deadLetters.isEmpty)
   }
 
   /// Runs a worker's loop until the queue is empty. Throws if the store fails.

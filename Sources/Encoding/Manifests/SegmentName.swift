@@ -6,6 +6,8 @@ package enum SegmentName {
   package static func fragment(_ startMs: Int64, digest: String) -> String { "\(stem(startMs))-\(digest).m4s" }
   package static func sprite(_ startMs: Int64, digest: String) -> String { "\(stem(startMs))-\(digest).jpg" }
   package static func manifest(_ startMs: Int64) -> String { stem(startMs) + ".json" }
+  /// Returns the name of a pack that begins with this segment, in an object store.
+  package static func pack(_ startMs: Int64) -> String { "pack-" + digits(startMs) + ".mp4" }
   /// Returns the name of an event for Sentry.
   package static func event(_ startMs: Int64) -> String { stem(startMs) + ".sentry.json" }
   /// Returns the name of the words in its pictures.
@@ -16,6 +18,12 @@ package enum SegmentName {
   package static func start(ofVideo name: String) -> Int64? { start(of: name, ".mp4") }
   package static func start(ofEvent name: String) -> Int64? { start(of: name, ".sentry.json") }
   package static func start(ofText name: String) -> Int64? { start(of: name, ".text.json") }
+  package static func start(ofPack name: String) -> Int64? {
+    guard name.utf8.count == 22, name.hasPrefix("pack-"), name.hasSuffix(".mp4"),
+      let start = Int64(name.dropFirst(5).dropLast(4)), pack(start) == name
+    else { return nil }
+    return start
+  }
 
   /// Like ``start(ofManifest:)``, for the bytes of a name: the directory of a day has tens of thousands.
   package static func start(ofManifest name: UnsafeRawBufferPointer) -> Int64? { unsafe start(of: name, ".json") }
@@ -42,8 +50,10 @@ package enum SegmentName {
     return value
   }
 
-  private static func stem(_ startMs: Int64) -> String {
+  private static func stem(_ startMs: Int64) -> String { "segment-" + digits(startMs) }
+
+  private static func digits(_ startMs: Int64) -> String {
     let digits = String(startMs)
-    return "segment-" + String(repeating: "0", count: max(0, 13 - digits.count)) + digits
+    return String(repeating: "0", count: max(0, 13 - digits.count)) + digits
   }
 }

@@ -9,7 +9,7 @@ package final class S3Client: ObjectClient {
   private let settings: S3Settings
   private let address: S3Address
   private let pool: CurlPool
-  private let counts = Mutex<[String: Int]>([:])
+  private let counts = Mutex(["GET": 0, "HEAD": 0, "PUT": 0, "COPY": 0, "DELETE": 0, "LIST": 0])
   private let isOverdue: @Sendable () -> Bool
   /// Whether the store tags objects with their MD5, by the objects that this client has written; nil before any.
   private let tagsAreMD5 = Mutex<Bool?>(nil)
@@ -33,13 +33,24 @@ package final class S3Client: ObjectClient {
   }
 
   /// The number of requests by kind: `GET`, `HEAD`, `PUT`, `COPY`, `DELETE`, `LIST`.
-  var requests: [String: Int] { counts.withLock { $0 } }
+  package var requests: [String: Int] { counts.withLock { $0 } }
 
   package func get(_ key: String, limit: Int) throws -> StoredObject? {
     guard let (answer, bytes) = try fetch(S3Request(kind: "GET", method: .get, key: key), limit: limit) else {
       return nil
     }
     return StoredObject(bytes: bytes, tag: try tag(of: answer, "GET", key))
+  }
+
+  package func get(_ key: String, in range: Range<Int>) throws -> StoredObject? {
+    let request = S3Request(
+      kind: "GET", method: .get, key: key,
+      headers: [("Range", "bytes=\(range.lowerBound)-\(range.upperBound - 1)")])
+    guard let (answer, bytes) = try fetch(request, nothing: [404, 416], limit: range.count) else { return nil }
+    guard answer.status == 206 else {
+      throw invalidResponse("GET", key, "status \(answer.status) in place of 206, for a part of the object")
+    }
+    return bytes.count == range.count ? StoredObject(bytes: bytes, tag: try tag(of: answer, "GET", key)) : nil
   }
 
   package func download(_ key: String, to path: String, limit: Int) throws -> ObjectTag? {
@@ -202,7 +213,10 @@ extension S3Client {
         if request.kind == "COPY" { copied += bytes }
         try sink(bytes, offset)
       }
-      if request.kind == "GET" { transfer.sum = ContentSum(tagsAreMD5: tagsAreMD5.withLock { $0 } ?? false) }
+      // The sum is that of the whole object.
+      if request.kind == "GET", !request.isOfPart {
+        transfer.sum = ContentSum(tagsAreMD5: tagsAreMD5.withLock { $0 } ?? false)
+      }
       let failure: S3ErrorResponse
       let begunMs = MonotonicClock.milliseconds()
       do {
@@ -284,4 +298,7 @@ private struct S3Request {
   var body = RequestBody.bytes([])
   /// The SHA-256 of the body, if it is known.
   var bodyDigest: String?
+
+  /// Whether it asks for a part of an object.
+  var isOfPart: Bool { headers.contains { $0.name == "Range" } }
 }

@@ -7,7 +7,9 @@ import Sessions
 package struct StoreCheck: Sendable {
   /// A promise of a store.
   package enum Check: String, CaseIterable, Sendable {
-    case write, read, head, missing, tags, list
+    case write, read
+    case readPart = "read a part"
+    case head, missing, tags, list
     case listFromAnyKey = "list from any key"
     case listedAges = "list ages"
     case ifNoneMatch = "if-none-match"
@@ -19,12 +21,13 @@ package struct StoreCheck: Sendable {
     case age, delete
 
     /// Whether workers, or readers of sessions, cannot do without it.
-    package var isRequired: Bool { self != .conditionalDelete && self != .listedAges }
+    package var isRequired: Bool { ![.readPart, .conditionalDelete, .listedAges].contains(self) }
 
     package var meaning: String {
       switch self {
       case .write: "an object is written"
       case .read: "an object is read back, byte for byte"
+      case .readPart: "Range gives a part of an object, and no more; without it, there are no packs (--layout packed)"
       case .head: "HEAD tells the size of an object"
       case .missing: "an object that is missing is told from one that may not be read"
       case .tags: "other bytes have another ETag, and PUT, GET, HEAD and lists say the same one"
@@ -94,6 +97,7 @@ package struct StoreCheck: Sendable {
     switch check {
     case .write: try put("write", [1, 2, 3]) == nil ? "the write was refused" : nil
     case .read: try faultOfRead()
+    case .readPart: try faultOfReadPart()
     case .head: try faultOfHead()
     case .missing: try faultOfMissing()
     case .tags: try faultOfTags()
@@ -130,6 +134,13 @@ package struct StoreCheck: Sendable {
     let sent = (0..<100_000).map { UInt8(truncatingIfNeeded: $0 &* 31) }
     _ = try put("read", sent)
     return try bytes("read") == sent ? nil : "other bytes came back"
+  }
+
+  private func faultOfReadPart() throws -> String? {
+    let sent = (0..<100).map { UInt8($0) }
+    _ = try put("part", sent)
+    guard try objects.get(prefix + "part", in: 10..<30)?.bytes == Array(sent[10..<30]) else { return "other bytes" }
+    return try objects.get(prefix + "part", in: 90..<110) == nil ? nil : "bytes behind the end"
   }
 
   private func faultOfHead() throws -> String? {

@@ -97,7 +97,7 @@ package final class Worker: Sendable {
     let ends = stop.or(afterMs: 1_000 * rules.maxTimeS).or { [queue, claim] in queue.hasLost(claim) }
     do {
       switch try queue.fetch(claim) {
-      case .alreadyFinished(let isQuarantined): return skip(facts, isQuarantined: isQuarantined)
+      case .alreadyFinished(let how): return skip(facts, how)
       case .batch(let fetched):
         claim = fetched.claim
         facts.note(claim.traceParent)
@@ -130,12 +130,21 @@ package final class Worker: Sendable {
   }
 
   /// Leaves a batch that an earlier worker has finished.
-  private func skip(_ facts: BatchFacts, isQuarantined: Bool) -> Outcome {
-    guard isQuarantined else { return .released }
-    meter.add { $0.counters.quarantined += 1 }
-    let found: Logger.Metadata = ["reason": "it had been quarantined"]
-    logger.warning("batch.quarantined", metadata: facts.about.merging(found) { $1 })
-    return .done
+  private func skip(_ facts: BatchFacts, _ how: FinishedEarlier) -> Outcome {
+    switch how {
+    case .published: return .released
+    case .quarantined:
+      meter.add { $0.counters.quarantined += 1 }
+      let found: Logger.Metadata = ["reason": "it had been quarantined"]
+      logger.warning("batch.quarantined", metadata: facts.about.merging(found) { $1 })
+      return .done
+    case .gone:
+      let found: Logger.Metadata = [
+        "reason": "the store has no such batch: a worker has finished it, or its producer has not written it yet"
+      ]
+      logger.warning("batch.gone", metadata: facts.about.merging(found) { $1 })
+      return .released
+    }
   }
 
   /// Returns a receipt for each session that was deleted.

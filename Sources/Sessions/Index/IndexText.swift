@@ -141,7 +141,7 @@ package struct IndexText {
   /// Writes a segment that starts after the last one.
   private mutating func write(_ entry: SessionEntry, after last: SessionEntry?) {
     if let last {
-      script += Self.scriptEntry(last, lengthMs: entry.startMs - last.startMs)
+      script += Self.scriptEntry(last, before: entry)
       if let gap = last.gap(before: entry) { gaps += Self.item(gap.json.bytes(), after: !gaps.isEmpty) }
     }
     list += Self.item(Self.entry(entry), after: last != nil)
@@ -154,7 +154,7 @@ package struct IndexText {
     let (last, previous) = (index.removeLast(), index.last)
     let gap = previous.gap(before: last)?.json.bytes()
     return list.remove(ending: Self.item(Self.entry(last), after: true))
-      && script.remove(ending: Self.scriptEntry(previous, lengthMs: last.startMs - previous.startMs))
+      && script.remove(ending: Self.scriptEntry(previous, before: last))
       && gap.map { gaps.remove(ending: Self.item($0, after: $0 != gaps)) } ?? true
   }
 
@@ -201,18 +201,29 @@ package struct IndexText {
   }
 
   static func entry(_ segment: SessionEntry) -> [UInt8] {
-    JSONValue.object([
+    var members: [String: JSONValue] = [
       "file": .string(segment.file), "startMs": .number(segment.startMs), "durationMs": .number(segment.durationMs),
       "width": .number(segment.width), "height": .number(segment.height), "bytes": .number(segment.bytes),
       "sha256": .string(segment.sha256), "frames": .number(segment.frames),
-    ]).bytes()
+    ]
+    members["pack"] = segment.pack?.json
+    return JSONValue.object(members).bytes()
+  }
+
+  /// Returns the lines of a segment that another one follows: none if both are in one pack, which is one file.
+  private static func scriptEntry(_ segment: SessionEntry, before next: SessionEntry) -> [UInt8] {
+    if let pack = segment.pack, pack.startMs == next.pack?.startMs { return [] }
+    return scriptEntry(segment, lengthMs: next.startMs - segment.startMs)
   }
 
   /// For stock ffmpeg: each file lasts until the next one starts, so that seams close and gaps are held. Where the next
   /// one starts early, `outpoint` leaves out what would lie behind its start.
   static func scriptEntry(_ segment: SessionEntry, lengthMs: Int64) -> [UInt8] {
-    let outpoint = lengthMs < segment.durationMs ? "outpoint \(lengthMs.secondsText)\n" : ""
-    return Array("file \(segment.file)\n\(outpoint)duration \(lengthMs.secondsText)\n".utf8)
+    let allMs = segment.startMs - (segment.pack?.startMs ?? segment.startMs) + lengthMs
+    // By the clock of the file.
+    let endMs = (segment.pack?.clockMs ?? 0) + allMs
+    let outpoint = lengthMs < segment.durationMs ? "outpoint \(endMs.secondsText)\n" : ""
+    return Array("file \(segment.pack?.file ?? segment.file)\n\(outpoint)duration \(allMs.secondsText)\n".utf8)
   }
 }
 
@@ -269,7 +280,7 @@ extension IndexText {
     var (entries, lines, unrecorded) = ([UInt8](), Self.scriptHead, [UInt8]())
     for (segment, next) in zip(removed, removed.dropFirst() + [first]) {
       entries += Self.item(Self.entry(segment), after: !entries.isEmpty)
-      lines += Self.scriptEntry(segment, lengthMs: next.startMs - segment.startMs)
+      lines += Self.scriptEntry(segment, before: next)
       if let gap = segment.gap(before: next) { unrecorded += Self.item(gap.json.bytes(), after: !unrecorded.isEmpty) }
     }
     guard list.remove(items: entries), script.starts(with: lines), unrecorded.isEmpty || gaps.remove(items: unrecorded)

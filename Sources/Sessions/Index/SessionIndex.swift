@@ -23,8 +23,18 @@ package struct SessionEntry: Sendable, Equatable {
   let isFinal: Bool
   /// The beginning of the digest of its batch.
   let batch: String
+  /// Where it lies in a pack; nil if it is an object of its own, or a file.
+  var pack: PackPlace?
 
   package var file: String { SegmentName.video(startMs) }
+
+  /// The segment as a file of its own.
+  var unpacked: SessionEntry {
+    var entry = self
+    entry.pack = nil
+    return entry
+  }
+
   var endMs: Int64 { startMs + durationMs }
   /// The end of the session if it is the last segment: a gap behind it belongs to the session.
   package var endWithGapMs: Int64 { endMs + gapAfterMs }
@@ -127,9 +137,12 @@ extension SessionIndex {
   }
 
   /// Returns the index with earlier segments in its list, which the totals count already.
-  func preceded(by earlier: [SessionEntry]) -> SessionIndex {
+  func preceded(by earlier: [SessionEntry]) -> SessionIndex { listing(earlier + entries) }
+
+  /// Returns the index with other entries in its list, which the totals count already.
+  func listing(_ entries: [SessionEntry]) -> SessionIndex {
     var index = self
-    index.entries = earlier + entries
+    index.entries = entries
     return index
   }
 
@@ -204,13 +217,15 @@ extension SessionEntry {
       startMs, durationMs, Int64(width), Int64(height), Int64(bytes), Int64(frames), Int64(captured), intervalMs,
       gapAfterMs, isFinal ? 1 : 0,
     ]
-    // Earlier versions read an entry of 12 items only.
-    let further: [JSONValue] = capturesChanges ? [.number(1)] : []
+    // Earlier versions read an entry of 12 or 13 items only.
+    let further: [JSONValue] =
+      capturesChanges || pack != nil ? [.number(capturesChanges ? 1 : 0)] + (pack?.items ?? []) : []
     return .array(numbers.map { .number($0) } + [.string(batch), .string(sha256)] + further)
   }
 
   private init(_ json: JSONValue) throws(JSONError) {
-    guard let items = json.array, (12...13).contains(items.count), let batch = items[10].string,
+    guard let items = json.array, [12, 13, 13 + PackPlace.itemCount].contains(items.count),
+      let batch = items[10].string,
       let sha256 = items[11].string
     else {
       throw JSONError("entries: not as we write them")
@@ -232,6 +247,9 @@ extension SessionEntry {
     gapAfterMs = try number(8)
     isFinal = try number(9) != 0
     capturesChanges = items.count > 12 ? try number(12) != 0 : false
+    if items.count > 13 {
+      pack = try PackPlace(items[13...])
+    }
     (self.batch, self.sha256) = (batch, sha256)
   }
 

@@ -48,7 +48,7 @@ extension ObjectStore {
       try session.updateViews(published, events())
       try updatePackages(of: session, evenWithoutHLS: true)
       try openSessions?.close(id)
-      let traceParent = try session.traceParent(of: published.index.last.startMs)
+      let traceParent = try session.traceParent(of: published.index.last)
       return .ended(EndedSession(end, published.index, traceParent: traceParent))
     }
   }
@@ -75,9 +75,9 @@ extension ObjectStore {
 
 extension ObjectSession {
   /// Returns the step of a trace that a segment's batch has stated. A damaged manifest does not hold up the end: it tells none.
-  fileprivate func traceParent(of startMs: Int64) throws -> TraceParent? {
+  fileprivate func traceParent(of entry: SessionEntry) throws -> TraceParent? {
     do {
-      return try SegmentManifest.traceParent(in: manifest(startMs).json)
+      return try SegmentManifest.traceParent(in: manifest(entry).json)
     } catch is DamagedOutput {
       return nil
     }

@@ -23,9 +23,24 @@ struct ObjectEvents {
     } else {
       entries = try session.whole(published).entries
     }
+    try write(entries, of: published, in: session)
+  }
+
+  /// Writes the events of the segments that were just published.
+  func writeKnown(of published: ObjectSession.Published, in session: ObjectSession) throws {
+    guard let firstMs = known.keys.min() else { return }
+    // A late segment changes the number of those behind it.
+    let near = try session.entries(near: firstMs..<Int64.max, in: published)
+    try write(near.filter { $0.startMs >= firstMs }, of: published, in: session)
+  }
+
+  /// - Parameter entries: the last of the session.
+  private func write(
+    _ entries: [SessionEntry], of published: ObjectSession.Published, in session: ObjectSession
+  ) throws {
     let first = (published.retention?.segments ?? 0) + published.index.count - entries.count
     for (index, entry) in entries.enumerated() {
-      let segment = try known[entry.startMs] ?? session.segment(entry.startMs)
+      let segment = try known[entry.startMs] ?? session.segment(entry)
       let event = SentryEvent(segment, ordinal: first + index)
       _ = try session.objects.put(
         session.key(SegmentName.event(entry.startMs)), .bytes(event.text), .json, when: .always)

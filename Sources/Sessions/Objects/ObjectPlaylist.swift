@@ -45,14 +45,15 @@ struct ObjectPlaylist {
       var outcome: ViewOutcome?
       var isRebuilt = false
       if let there, let end = listed.last {
-        let rest = try session.entries(near: end..<Int64.max, in: published).map(\.startMs).filter { $0 > end }
+        let near = try session.entries(near: end..<Int64.max, in: published)
+        let rest = near.filter { $0.startMs > end }
         // A session only grows, so equal counts mean equal segments.
-        if listed.count + rest.count == index.count {
+        if listed.count + rest.count == index.count, let lastEntry = near.first(where: { $0.startMs == end }) {
           try DurableFile.create(package.path + "/" + HLSPlaylist.file, there.bytes, isDurable: false)
           let new = try fetch(rest, into: copies, releasedMs: releasedMs)
-          let last = try session.segment(end)
+          let last = try session.segment(lastEntry)
           if let first = new.segments.first, last.isHeld(until: first) {
-            try copies.fetchVideo(of: last)
+            try copies.fetchVideo(of: lastEntry)
           }
           package.marks = { new.marks[$0.startMs] ?? SegmentMarks() }
           outcome = try package.extend(
@@ -69,8 +70,7 @@ struct ObjectPlaylist {
           try DurableFile.makeDirectories(package.path)
           try DurableFile.create(package.path + "/" + HLSPlaylist.file, there.bytes, isDurable: false)
         }
-        let all = try fetch(
-          session.whole(published).entries.map(\.startMs), into: copies, releasedMs: releasedMs)
+        let all = try fetch(session.whole(published).entries, into: copies, releasedMs: releasedMs)
         package.marks = { all.marks[$0.startMs] ?? SegmentMarks() }
         outcome = try package.update(
           all.segments, releasedMs: releasedMs, hasEnded: index.isComplete, retention: published.retention,
@@ -112,10 +112,11 @@ struct ObjectPlaylist {
   ///
   /// - Returns: the segments, and their chapters by their starts.
   private func fetch(
-    _ starts: [Int64], into copies: SegmentCopies, releasedMs: Int64
+    _ entries: [SessionEntry], into copies: SegmentCopies, releasedMs: Int64
   ) throws -> (segments: [PublishedSegment], marks: [Int64: SegmentMarks]) {
-    let fetched = try copies.segments(starts)
-    for segment in HLSPackage.listable(fetched.segments[...], releasedMs) { try copies.fetchVideo(of: segment) }
+    let fetched = try copies.segments(entries)
+    let listed = HLSPackage.listable(fetched.segments[...], releasedMs)
+    for entry in entries.prefix(listed.count) { try copies.fetchVideo(of: entry) }
     return fetched
   }
 

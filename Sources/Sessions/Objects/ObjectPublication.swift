@@ -40,7 +40,7 @@ struct ObjectPublication: Publication {
       try cancellation.check()
       let own: [PlacedSegment]
       do {
-        own = try placed ?? store.place(manifests, in: session)
+        own = try placed ?? store.place(manifests, in: session, behind: before.published, cancellation)
         placed = own
       } catch is SegmentWriteConflict where isOld {
         // It may have been published since.
@@ -50,7 +50,7 @@ struct ObjectPublication: Publication {
       let end = batch.end
       if end != nil { try store.requestFinalEnd(of: session.id, after: batch.name) }
       if end == nil { try store.openSessions?.note(session.id) }
-      if let next = try session.publish(own.map(\.segment), after: before, end: end) {
+      if let next = try session.publish(own.map(\.entry), after: before, end: end) {
         let receipt = Receipt(
           own.map(\.segment), of: batch, refused: manifests.flatMap(\.refused), duplicate: false,
           warnings: batch.warnings + SegmentManifest.notes(in: manifests)

@@ -54,6 +54,7 @@ extension ObjectSession {
 
   /// Writes `session.json` and `session.ffconcat` without first segments.
   func updateViews(without beginning: Beginning) throws {
+    guard beginning.published.hasViews else { return }
     let names = [IndexText.jsonFile, IndexText.scriptFile]
     let there = try names.map { try objects.get(key($0), limit: Self.viewBytes)?.bytes }
     let (index, last) = (beginning.published.index, beginning.published.index.last)
@@ -75,7 +76,8 @@ extension ObjectSession {
     let isManifest = { (key: String) in SegmentName.start(ofManifest: String(key.dropFirst(self.key("").count))) != nil
     }
     let sprites = try keys(below: key(ThumbnailPackage.directory + "/segment-"), before: startMs)
-    for key in old.filter(isManifest) + old.filter({ !isManifest($0) }) + sprites {
+    let packs = try keys(below: key("pack-"), before: startMs)
+    for key in old.filter(isManifest) + packs + old.filter({ !isManifest($0) }) + sprites {
       try cancellation.check()
       try objects.delete(key, nil)
     }

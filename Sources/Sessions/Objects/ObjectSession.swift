@@ -5,6 +5,7 @@
 import Encoding
 import FileSystem
 import FrameBatches
+import ISOMedia
 import JSON
 
 struct ObjectSession: Sendable {
@@ -40,6 +41,12 @@ struct ObjectSession: Sendable {
 
     /// Whether its views are too long to be written for each batch.
     var isLong: Bool { !pages.isEmpty }
+
+    /// Whether its last batch is packed.
+    var isPacked: Bool { index.last.pack != nil }
+
+    /// Whether it has `session.json` and `session.ffconcat`: those of packs come with the session's end.
+    var hasViews: Bool { index.isComplete || !isPacked }
   }
 
   /// A part of the index that does not change: `index/SESSION/<start of its first segment>-<digest>.json`.
@@ -136,7 +143,7 @@ struct ObjectSession: Sendable {
   private func importedView() throws -> Published? {
     guard let there = try objects.get(key(IndexText.jsonFile), limit: Self.viewBytes) else { return nil }
     let entries = try IndexText.videos(in: there.bytes, of: id).compactMap { SegmentName.start(ofVideo: $0) }
-      .map { try segment($0).entry }
+      .map { try segment(at: $0).entry }
     guard zip(entries, entries.dropFirst()).allSatisfy({ $0.startMs < $1.startMs }),
       let index = SessionIndex(session: id, entries: entries)
     else { throw DamagedOutput(path: name + key(IndexText.jsonFile), cause: "segments: not in order") }
@@ -177,9 +184,7 @@ struct ObjectSession: Sendable {
   func segments(near range: Range<Int64>, in published: Published?) throws -> [PublishedSegment] {
     guard let published else { return [] }
     // The segment before may reach into the range.
-    return try entries(near: range, in: published).filter { $0.endMs > range.lowerBound }.map {
-      try segment($0.startMs)
-    }
+    return try entries(near: range, in: published).filter { $0.endMs > range.lowerBound }.map(segment)
   }
 
   /// Publishes placed segments.
@@ -188,8 +193,7 @@ struct ObjectSession: Sendable {
   ///   - head: the session when the overlaps were checked.
   ///   - end: the record of the session's end, if it ends with these; an earlier record stays.
   /// - Returns: the session after the publication; nil if it has changed meanwhile.
-  func publish(_ new: [PublishedSegment], after head: Head, end: SessionEnd?) throws -> Published? {
-    let new = new.map(\.entry)
+  func publish(_ new: [SessionEntry], after head: Head, end: SessionEnd?) throws -> Published? {
     guard var next = head.published ?? SessionIndex(session: id, entries: new).map({ Published(index: $0) }) else {
       throw JSONError("no segments")
     }
@@ -290,7 +294,7 @@ struct ObjectSession: Sendable {
     for attempt in 0..<20 {
       SegmentWriteConflict.pause(attempt)
       let isNew = new != nil
-      guard let published = try new ?? self.published() else { return }
+      guard let published = try new ?? self.published(), published.hasViews else { return }
       new = nil
       try writeViews(of: published, isNew: isNew, events)
       // Another worker may have written newer views meanwhile: the last to write them looks at the index after it.
@@ -332,20 +336,5 @@ struct ObjectSession: Sendable {
       ($0.index.startMs, $0.index.frames, $0.index.bytes) == (index.startMs, index.frames, index.bytes)
         ? ($0, lastMs) : nil
     }
-  }
-}
-
-// MARK: - Its manifests
-
-extension ObjectSession {
-  func segment(_ startMs: Int64) throws -> PublishedSegment { try manifest(startMs).segment }
-
-  /// - Throws: ``DamagedOutput``.
-  func manifest(_ startMs: Int64) throws -> (segment: PublishedSegment, json: JSONValue) {
-    let key = key(SegmentName.manifest(startMs))
-    guard let there = try objects.get(key, limit: 64 << 20) else {
-      throw DamagedOutput(path: name + key, cause: "missing")
-    }
-    return try SegmentManifest.read(there.bytes, of: startMs, path: name + key)
   }
 }

@@ -23,6 +23,8 @@ package final class ObjectStore: WorkerStore, DeferringStore {
   private let announcesEnds: Bool
   /// Whether live playlists are made as windows, because first segments will be removed.
   private let isWindow: Bool
+  /// How the segments of new batches are kept.
+  private let layout: StoreLayout
   /// The sessions that may still go on; nil if nobody asks for quiet ones.
   let openSessions: OpenSessions?
   /// Refuses batches far from their session; nil to take them.
@@ -46,12 +48,13 @@ package final class ObjectStore: WorkerStore, DeferringStore {
   ///   - announcesEnds: whether this process announces the ends of sessions.
   ///   - findsQuiet: whether ``quietSessions(forMs:)`` is asked.
   ///   - isWindow: whether live playlists are made as windows, because first segments will be removed.
+  ///   - layout: how the segments of new batches are kept. Sessions of each are read and continued.
   ///   - appendGuard: refuses batches far from their session; nil to take them.
   ///   - clock: a monotonic clock, in milliseconds.
   ///   - wallClock: unix milliseconds.
   package init(
     _ objects: any ObjectClient, name: String, staging: Staging, _ views: ViewKinds = [], announcesEnds: Bool = false,
-    findsQuiet: Bool = false, isWindow: Bool = false, appendGuard: AppendGuard? = nil,
+    findsQuiet: Bool = false, isWindow: Bool = false, layout: StoreLayout = .plain, appendGuard: AppendGuard? = nil,
     clock: @escaping @Sendable () -> Int = MonotonicClock.milliseconds,
     wallClock: @escaping @Sendable () -> Int64 = { WallClock.nowMs }
   ) {
@@ -63,6 +66,7 @@ package final class ObjectStore: WorkerStore, DeferringStore {
     self.announcesEnds = announcesEnds
     self.appendGuard = appendGuard
     self.isWindow = isWindow
+    self.layout = layout
     openSessions = findsQuiet ? OpenSessions(objects) : nil
     self.staging = staging
     self.views = views
@@ -101,7 +105,12 @@ package final class ObjectStore: WorkerStore, DeferringStore {
   func updateViews(
     of session: ObjectSession, after published: ObjectSession.Published?, _ own: [PublishedSegment] = []
   ) throws {
-    guard let long = try published ?? session.published(), long.isLong, !long.index.isComplete else {
+    guard let long = try published ?? session.published() else { return }
+    guard long.hasViews else {
+      try events(knowing: own)?.writeKnown(of: long, in: session)
+      return
+    }
+    guard long.isLong, !long.index.isComplete else {
       return try session.updateViews(published, events(knowing: own))
     }
     if deferred[session.id]?.viewsMs != nil { return }
@@ -177,8 +186,10 @@ package final class ObjectStore: WorkerStore, DeferringStore {
     let range = batch.frames[0].timeMs..<batch.endMs
     if batch.folder != nil {
       let near = try session.segments(near: range, in: head.published)
+      let entries = try head.published.map { try session.entries(near: range, in: $0) } ?? []
       let beginning = try PublishedBeginning(of: source, among: near, retention, cancellation: cancellation) {
-        try session.manifest($0.startMs).json
+        let segment = $0
+        return try session.manifest(entries.first { $0.startMs == segment.startMs } ?? segment.entry).json
       }
       guard let rest = beginning.rest else {
         return .alreadyPublished(confirm(beginning.receipt, of: batch, in: session))
@@ -188,10 +199,10 @@ package final class ObjectStore: WorkerStore, DeferringStore {
     // A batch is listed as a whole or not at all, so its first segment is enough.
     let within =
       try head.published.map { try session.entries(near: range, in: $0) }?.filter { range.contains($0.startMs) } ?? []
-    guard let first = try within.first.map({ try session.segment($0.startMs) }),
+    guard let first = try within.first.map(session.segment),
       first.batchDigest == (try BatchDigest.of(source, cancellation: cancellation))
     else { return .ready(ObjectPublication(store: self, batch: batch, session: session, head: head)) }
-    let own = try [first] + within.dropFirst().prefix(first.parts - first.part).map { try session.segment($0.startMs) }
+    let own = try [first] + within.dropFirst().prefix(first.parts - first.part).map(session.segment)
     return .alreadyPublished(confirm(own, of: batch, in: session))
   }
 
@@ -256,11 +267,52 @@ package final class ObjectStore: WorkerStore, DeferringStore {
   ///
   /// - Returns: for each manifest the segment in the store; segments of a dead worker with other settings are adopted.
   /// - Throws: ``SegmentWriteConflict``.
-  func place(_ manifests: [SegmentManifest], in session: ObjectSession) throws -> [PlacedSegment] {
+  func place(
+    _ manifests: [SegmentManifest], in session: ObjectSession, behind published: ObjectSession.Published?,
+    _ cancellation: Cancellation
+  ) throws -> [PlacedSegment] {
+    switch layout {
+    case .plain: try placeObjects(manifests, in: session)
+    case .packed: try placePacks(manifests, in: session, behind: published?.index.last.pack?.kind, cancellation)
+    }
+  }
+
+  /// - Parameter kind: of the session's last pack; nil if there is none.
+  private func placePacks(
+    _ manifests: [SegmentManifest], in session: ObjectSession, behind kind: String?, _ cancellation: Cancellation
+  ) throws -> [PlacedSegment] {
+    let scratch = Staging.Scratch(in: staging)
+    defer { scratch.remove() }
+    try scratch.make()
+    return try Pack.all(of: manifests, in: scratch.path, behind: kind, cancellation)
+      .flatMap { try place($0, in: session) }
+  }
+
+  private func place(_ pack: Pack, in session: ObjectSession) throws -> [PlacedSegment] {
+    var placed = pack.segments.map { PlacedSegment(segment: $0.manifest.segment, isAdopted: false, pack: $0.place) }
+    let key = session.key(SegmentName.pack(pack.startMs))
+    try create(key, .file(pack.path), pack.size, .video) {
+      SHA256.hex(of: $0) == pack.sha256
+    } adopting: {
+      // The same batch with other settings, or under another name.
+      guard let there = try? objects.get(key, limit: 2 * pack.size + (1 << 20)),
+        let others = try? Pack.segments(in: there.bytes, startMs: pack.startMs, path: name + key),
+        others.count == placed.count,
+        zip(others, placed).allSatisfy({
+          $0.segment.batchDigest == $1.segment.batchDigest && $1.segment.isCutLike($0.segment)
+        })
+      else { return false }
+      placed = others.map { PlacedSegment(segment: $0.segment, isAdopted: true, pack: $0.place) }
+      return true
+    }
+    return placed
+  }
+
+  private func placeObjects(_ manifests: [SegmentManifest], in session: ObjectSession) throws -> [PlacedSegment] {
     var segments = manifests.map(\.segment)
     var isAdopted = Set<Int>()
     func adopt(_ index: Int, if isUsable: (PublishedSegment) -> Bool) -> Bool {
-      guard let other = try? session.segment(segments[index].startMs),
+      guard let other = try? session.segment(at: segments[index].startMs),
         other.batchDigest == segments[index].batchDigest, isUsable(other)
       else { return false }
       segments[index] = other

@@ -66,13 +66,15 @@ struct ObjectThumbnails {
     _ copies: SegmentCopies
   ) throws -> Bool {
     guard let there, let lastMs = listed.last else { return false }
-    let rest = try session.entries(near: lastMs..<Int64.max, in: published).map(\.startMs).filter { $0 > lastMs }
+    let near = try session.entries(near: lastMs..<Int64.max, in: published)
+    let rest = near.filter { $0.startMs > lastMs }
     // A session only grows, so equal counts mean equal segments.
-    guard listed.count + rest.count == published.index.count else { return false }
+    guard listed.count + rest.count == published.index.count, let last = near.first(where: { $0.startMs == lastMs })
+    else { return false }
     try DurableFile.create(package.path + "/" + ThumbnailTrack.file, there.bytes, isDurable: false)
     let new = try copies.segments(rest).segments
-    for segment in new { try copies.fetchVideo(of: segment) }
-    return try package.extend(by: new, after: session.segment(lastMs), sessionStartMs: published.index.startMs)
+    for entry in rest { try copies.fetchVideo(of: entry) }
+    return try package.extend(by: new, after: session.segment(last), sessionStartMs: published.index.startMs)
   }
 
   /// Makes the track from all segments.
@@ -81,12 +83,15 @@ struct ObjectThumbnails {
   private func remake(
     _ package: ThumbnailPackage, _ published: ObjectSession.Published, _ copies: SegmentCopies
   ) throws -> Set<String> {
-    let segments = try copies.segments(session.whole(published).entries.map(\.startMs)).segments
+    let entries = try session.whole(published).entries
+    let segments = try copies.segments(entries).segments
     let names = Set(segments.map { SegmentSprite($0).file })
     let kept = try sprites().intersection(names)
     // The package takes the sprites that are there for made.
     for name in kept { try DurableFile.create(package.path + "/" + name, [], isDurable: false) }
-    for segment in segments where !kept.contains(SegmentSprite(segment).file) { try copies.fetchVideo(of: segment) }
+    for (segment, entry) in zip(segments, entries) where !kept.contains(SegmentSprite(segment).file) {
+      try copies.fetchVideo(of: entry)
+    }
     try package.update(segments) { _, _ in }
     return kept
   }

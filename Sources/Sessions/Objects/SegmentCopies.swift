@@ -25,6 +25,15 @@ struct PlacedSegment {
   let segment: PublishedSegment
   /// Whether the manifest there is another one than that of this worker.
   let isAdopted: Bool
+  /// Where it lies in a pack; nil if it has objects of its own.
+  var pack: PackPlace?
+
+  /// As the index lists it.
+  var entry: SessionEntry {
+    var entry = segment.entry
+    entry.pack = pack
+    return entry
+  }
 }
 
 struct SegmentCopies {
@@ -43,31 +52,31 @@ struct SegmentCopies {
 
   /// Returns segments with their chapters. Their manifests are fetched.
   ///
-  /// - Parameter starts: in order.
-  func segments(_ starts: [Int64]) throws -> (segments: [PublishedSegment], marks: [Int64: SegmentMarks]) {
+  /// - Parameter entries: in order.
+  func segments(_ entries: [SessionEntry]) throws -> (segments: [PublishedSegment], marks: [Int64: SegmentMarks]) {
     var segments: [PublishedSegment] = []
     var marks: [Int64: SegmentMarks] = [:]
-    for start in starts {
-      if let own = known[start], let ownMarks = own.marks {
+    for entry in entries {
+      if let own = known[entry.startMs], let ownMarks = own.marks {
         segments.append(own.segment)
-        marks[start] = ownMarks
+        marks[entry.startMs] = ownMarks
       } else {
-        let (segment, json) = try session.manifest(start)
+        let (segment, json) = try session.manifest(entry)
         segments.append(segment)
-        marks[start] = SegmentMarks(json, of: segment)
+        marks[entry.startMs] = SegmentMarks(json, of: segment)
       }
     }
     return (segments, marks)
   }
 
   /// Fetches the video of a segment, unless its copy is there.
-  func fetchVideo(of segment: PublishedSegment) throws {
+  func fetchVideo(of segment: SessionEntry) throws {
     let video = directory.path + "/" + segment.file
     if DurableFile.exists(video) { return }
     if let own = known[segment.startMs]?.video, segment.bytes == (try DurableFile.size(of: own)) {
       guard try DurableFile.link(own, to: video) else { throw DiskError("link", video, code: EEXIST) }
     } else {
-      _ = try session.objects.download(session.key(segment.file), to: video, limit: segment.bytes)
+      try session.downloadVideo(segment, to: video)
     }
   }
 }

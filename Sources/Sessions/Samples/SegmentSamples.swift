@@ -34,6 +34,11 @@ extension SegmentSamples {
     self.init(parameterSets: sets, colour: tracks.colour, video: tracks.video, timing: tracks.timing)
   }
 
+  /// - Parameter file: the segment's own.
+  init(_ file: MP4File) {
+    self.init(parameterSets: file.parameterSets, colour: file.colour, video: file.video, timing: file.timing)
+  }
+
   /// An archive of an earlier version, whose samples cannot be copied.
   static func av1(_ file: String) -> BadSession {
     BadSession(
@@ -217,15 +222,6 @@ extension SegmentSamples {
 }
 
 extension BoxReader {
-  /// The content of `colr`, behind its type (ISO/IEC 14496-12, 12.1.5).
-  fileprivate var colour: VideoColour {
-    get throws(SegmentMismatch) {
-      try VideoColour(
-        primaries: number(at: 4, bytes: 2), transfer: number(at: 6, bytes: 2), matrix: number(at: 8, bytes: 2),
-        isFullRange: number(at: 10, bytes: 1) & 0x80 != 0)
-    }
-  }
-
   /// The sample tables of a track.
   fileprivate var table: BoxReader {
     get throws(SegmentMismatch) { try first("mdia").first("minf").first("stbl") }

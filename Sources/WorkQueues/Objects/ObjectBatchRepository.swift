@@ -101,6 +101,11 @@ package struct ObjectBatchRepository: Sendable {
       if let known, known == outcome || outcome == .quarantined { break }
       if try objects.put(key, .bytes(text), .json, when: .matching(there.tag)) != nil { break }
     }
+    try remove(batch, tag)
+  }
+
+  /// Removes a finished batch.
+  func remove(_ batch: String, _ tag: ObjectTag) throws {
     // A producer may have written another batch under this name. Not every store knows the condition of `delete`.
     if try objects.head(Self.incoming + batch)?.tag == tag { try objects.delete(Self.incoming + batch, tag) }
   }

@@ -27,6 +27,8 @@ package final class ObjectQueue: BatchQueue {
   private let staging: Staging
   private let worker: WorkerID
   private let maximumBytes: Int
+  /// Whether published batches leave a receipt. The index of a session knows its batches without one.
+  private let hasReceipts: Bool
   private let clock: @Sendable () -> Int
   private let pace = Mutex(ClaimPace())
 
@@ -37,11 +39,14 @@ package final class ObjectQueue: BatchQueue {
   ///   - name: the store's name in messages.
   ///   - staging: the place for fetched batches.
   ///   - maximumBytes: the size limit of a stored batch.
+  ///   - hasReceipts: whether published batches leave a receipt. Without them, a name without a batch counts as finished.
   ///   - clock: a monotonic clock, in milliseconds.
   package init(
     _ names: any NameQueue, _ objects: any ObjectClient, name: String, staging: Staging, worker: WorkerID,
-    maximumBytes: Int, clock: @escaping @Sendable () -> Int = { MonotonicClock.milliseconds() }
+    maximumBytes: Int, hasReceipts: Bool = true,
+    clock: @escaping @Sendable () -> Int = { MonotonicClock.milliseconds() }
   ) {
+    self.hasReceipts = hasReceipts
     self.clock = clock
     self.names = names
     stream = names as? any EventStream
@@ -108,11 +113,14 @@ package final class ObjectQueue: BatchQueue {
     switch try batches.outcome(of: claim.name) {
     case .finished:
       try names.acknowledge(claim)
-      return .alreadyFinished(isQuarantined: false)
+      return .alreadyFinished(.published)
     case .quarantined(let cause):
       try names.deadLetter(claim, reason: cause)
-      return .alreadyFinished(isQuarantined: true)
-    case nil: throw noObject(claim)
+      return .alreadyFinished(.quarantined)
+    case nil:
+      guard !hasReceipts else { throw noObject(claim) }
+      try names.acknowledge(claim)
+      return .alreadyFinished(.gone)
     }
   }
 
@@ -156,7 +164,11 @@ package final class ObjectQueue: BatchQueue {
     let members =
       receipts.count == 1 ? receipts[0].members : ["sessions": .array(receipts.map { .object($0.members) })]
     let isRefused = receipts.allSatisfy { $0.refusal != nil }
-    try batches.writeReceipt(claim.name, tag, isRefused ? .refused : .published, members)
+    if isRefused || hasReceipts {
+      try batches.writeReceipt(claim.name, tag, isRefused ? .refused : .published, members)
+    } else {
+      try batches.remove(claim.name, tag)
+    }
     try names.acknowledge(claim)
   }
 

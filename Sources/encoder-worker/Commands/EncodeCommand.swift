@@ -38,6 +38,7 @@ struct EncodeCommand: ReportingCommand {
   private static let outputHelp = "The directory for sessions."
 
   @OptionGroup var place: SessionStoreOptions
+  @OptionGroup var storeLayout: LayoutOption
 
   @Flag(help: "Show what would be done, and do nothing.")
   var dryRun = false
@@ -65,6 +66,7 @@ struct EncodeCommand: ReportingCommand {
     try requireSessionID(session)
     if let output { try requireName("--output", output, such: "sessions") }
     if CallOptions.has("--store") { try CallOptions.refuse("--output", "-o", with: "--store") }
+    try storeLayout.validate(withStore: directory == nil)
     if output == nil && place.store == nil && !dryRun {
       throw MissingOption.error("--output <dir>", "\(Self.outputHelp) Or --store <url>.")
     }
@@ -142,7 +144,7 @@ struct EncodeCommand: ReportingCommand {
     try objects.requireConditions(tryingAt: "incoming/.\(worker)", name: name)
     let store = ObjectStore(
       objects, name: name, staging: try Staging.temporary(for: worker), .on([(.sentry, events.sentry)]),
-      appendGuard: appendGuard("--store \(name)"))
+      layout: storeLayout.layout, appendGuard: appendGuard("--store \(name)"))
     return (store, name + "output")
   }
 

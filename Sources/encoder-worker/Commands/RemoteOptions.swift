@@ -65,6 +65,8 @@ struct RemoteBackends {
   let objects: S3Client
   /// The store's name in messages.
   var name: String { "\(objects.location)" }
+  /// The number of requests to the store, by their kind.
+  var requests: [String: Int] { objects.requests }
   var batches: ObjectBatchRepository { ObjectBatchRepository(objects, name: name) }
 
   /// Connects to a queue and a store.

@@ -58,6 +58,7 @@ struct RunCommand: ReportingCommand {
       valueName: "seconds"))
   var endAfter: Int?
 
+  @OptionGroup var storeLayout: LayoutOption
   @OptionGroup var text: TextOptions
   @OptionGroup var events: EventOptions
 
@@ -121,6 +122,11 @@ struct RunCommand: ReportingCommand {
     ]
     if source.spool == nil, let option = spoolOptions.filter(\.value).keys.min() {
       throw ValidationError("\(option) works with a spool only")
+    }
+    try storeLayout.validate(withStore: source.spool == nil)
+    if source.spool == nil, storeLayout.layout == .packed, hls {
+      throw ValidationError(
+        "--hls works with --layout plain; serve --store plays packed sessions, also while they go on")
     }
     if drain && ingest.ingest != nil { throw ValidationError("--ingest works without --drain") }
     if source.spool != nil && ingest.ingestState != nil {
@@ -186,7 +192,7 @@ struct RunCommand: ReportingCommand {
     let loop = WorkerLoop(
       worker, threads: segments.threads, drains: drain, shutdown: shutdown,
       retention: passes(in: store, shutdown, worker.logger))
-    let server = try socket.map { try serve(worker, loop, shutdown, on: $0) }
+    let server = try socket.map { try serve(worker, loop, remote, shutdown, on: $0) }
     defer { withExtendedLifetime(server) {} }
     let target = remote.map { IngestListener.Target.remote($0, store.staging) } ?? .spool(source.spool ?? "")
     let ingesting = try ingestListener?.start(
@@ -226,9 +232,12 @@ struct RunCommand: ReportingCommand {
   }
 
   private func serve(
-    _ worker: Worker, _ loop: WorkerLoop, _ shutdown: ShutdownState, on socket: ListeningSocket
+    _ worker: Worker, _ loop: WorkerLoop, _ remote: RemoteBackends?, _ shutdown: ShutdownState,
+    on socket: ListeningSocket
   ) throws -> HTTPServer {
-    let routes = HealthRoutes(worker, shutdown, version: EncoderWorker.version, trouble: { loop.trouble })
+    let routes = HealthRoutes(
+      worker, shutdown, version: EncoderWorker.version, requests: { remote?.requests ?? [:] },
+      trouble: { loop.trouble })
     let server = try HTTPServer(on: socket, hosts: host) { routes.answer($0) }
     say("listening at http://\(server.address.description)/")
     return server
@@ -303,13 +312,13 @@ struct RunCommand: ReportingCommand {
     let staging = try Staging.temporary(for: id)
     let queue = ObjectQueue(
       remote.names, remote.objects, name: remote.name, staging: staging, worker: id,
-      maximumBytes: options.limits.unpackedBytes)
+      maximumBytes: options.limits.unpackedBytes, hasReceipts: storeLayout.layout == .plain)
     return (
       queue,
       ObjectStore(
         remote.objects, name: remote.name, staging: staging, kinds,
         announcesEnds: queue.takesEvents || notifications.json || notifications.notify != nil,
-        findsQuiet: endAfter != nil, isWindow: retention.retain != nil)
+        findsQuiet: endAfter != nil, isWindow: retention.retain != nil, layout: storeLayout.layout)
     )
   }
 }

@@ -206,7 +206,8 @@ import Testing
     let ingest = try RunningIngest(["--spool", spool.path])
     let served = try found("^# TYPE ([a-z_]+)", in: ingest.send("GET", "/metrics").text)
     #expect(try named("run `--ingest`").symmetricDifference(served).sorted() == [])
-    let all = try named("run").union(named("serve")).union(named("run `--ingest`"))
+    // `PackedWorkerTests` reads those of a queue and a store.
+    let all = try ["run", "serve", "run `--ingest`", "run `--queue`"].map(named).reduce(Set()) { $0.union($1) }
     #expect(try found("\\b(encoder_worker_[a-z_]+)").isSubset(of: all))
   }
 

@@ -5,6 +5,7 @@ import Testing
 @testable import FileSystem
 @testable import FrameBatches
 @testable import Remote
+@testable import Sessions
 
 /// Workers, Redis and the receiver of events are killed at random. No batch is lost, and each is published as in a spool.
 @Suite(
@@ -43,7 +44,8 @@ struct RemoteStormTests: RemoteSuite {
 
   /// Checks that the objects in the store equal the files of the spool, byte for byte. `verify` has checked the files:
   /// Tool.run calls it after each run.
-  private func expectSame(_ spool: TestSpool) throws {
+  private func expectSame(_ spool: TestSpool, _ layout: String) throws {
+    guard layout == "plain" else { return try expectSameCopies(spool) }
     var files: [String] = []
     for case let name as String in try #require(FileManager.default.enumerator(atPath: spool.output)) {
       if !name.hasPrefix("."), DurableFile.isFile(spool.output + "/" + name) { files.append(name) }
@@ -55,12 +57,32 @@ struct RemoteStormTests: RemoteSuite {
     }
   }
 
+  /// Checks that copies of the stored sessions equal the files of the spool, byte for byte.
+  private func expectSameCopies(_ spool: TestSpool) throws {
+    let sessions = try FileManager.default.contentsOfDirectory(atPath: spool.output).filter { !$0.hasPrefix(".") }
+    let stored = StoredSessions(client, name: location + "/")
+    #expect(try stored.ids(below: ["index/"]).map(\.description).sorted() == sessions.sorted())
+    for name in sessions {
+      let id = try #require(SessionID(name))
+      let copy = try StoredSession(id, of: stored, in: scratch.directory("copy-\(UUID())"), part: .whole) { _, _ in }
+      try copy.writeIndex()
+      try copy.fetchVideos(of: nil) { _, _ in }
+      let files = try FileManager.default.contentsOfDirectory(atPath: spool.output + "/" + name)
+        .filter { !$0.hasPrefix(".") }
+      #expect(try FileManager.default.contentsOfDirectory(atPath: copy.path).sorted() == files.sorted())
+      for file in files {
+        #expect(
+          FileManager.default.contentsEqual(atPath: copy.path + "/" + file, andPath: "\(spool.output)/\(name)/\(file)"))
+      }
+    }
+  }
+
   /// Runs four workers until no batch is left. Kills a worker or Redis each time that a share of the batches is done.
   ///
   /// - Parameter midway: called once, when half of the batches are done.
-  private func storm(kills maximum: Int, midway: () throws -> Void = {}) throws {
+  private func storm(kills maximum: Int, _ layout: String, midway: () throws -> Void = {}) throws {
     func worker() throws -> RunningWorker {
-      try start("--lease", "10", "--jobs", "1", "--notify", receiver.url)
+      try start("--lease", "10", "--jobs", "1", "--notify", receiver.url, "--layout", layout)
     }
     var workers = try (0..<4).map { _ in try worker() }
     // A worker that is killed at its start leaves the objects of its conditional-write probe.
@@ -142,16 +164,18 @@ struct RemoteStormTests: RemoteSuite {
   }
 
   /// Checks that each batch is published or quarantined with a reason, once, and as in the spool.
-  private func expectAll(_ count: Int, _ spool: TestSpool) throws {
+  private func expectAll(_ count: Int, _ spool: TestSpool, _ layout: String) throws {
     let bad = badNames(0..<count)
-    #expect(try keys("receipts/").count == count)
+    // Published batches have none in packs.
+    #expect(try keys("receipts/").count == (layout == "plain" ? count : bad.count))
+    #expect(try Set(receiver.events().map(\.batch)).count == count)
     let kept = try keys("quarantine/")
     #expect(kept.sorted() == (bad + bad.map { $0 + ".reason.json" }).sorted())
-    try expectSame(spool)
+    try expectSame(spool, layout)
     #expect(try run(["reconcile", "--json"]).text == "{\"misnamed\":0,\"owed\":0,\"queued\":0}\n")
   }
 
-  @Test func noBatchIsLostWhenWorkersOrRedisAreKilled() throws {
+  @Test(arguments: ["plain", "packed"]) func noBatchIsLostWhenWorkersOrRedisAreKilled(layout: String) throws {
     let spool = try TestSpool()
     let (first, all) = (Extent.of(60, full: 1_800), Extent.of(90, full: 2_000))
     let bad = badNames(0..<first)
@@ -159,8 +183,8 @@ struct RemoteStormTests: RemoteSuite {
     #expect(try spool.drain().status == 65)
     let queued = try run(["reconcile", "--json"])
     #expect(queued.text == "{\"misnamed\":0,\"owed\":\(first),\"queued\":\(first)}\n", "\(queued.errors)")
-    try storm(kills: Extent.of(6, full: 24))
-    try expectAll(first, spool)
+    try storm(kills: Extent.of(6, full: 24), layout)
+    try expectAll(first, spool, layout)
     try expectNotified()
     // Redis is told of each batch, too.
     let events = try streamed()
@@ -175,12 +199,12 @@ struct RemoteStormTests: RemoteSuite {
     try submit(first..<all, to: spool)
     #expect(try spool.drain().status == 65)
     _ = try run(["reconcile"])
-    try storm(kills: 4) {
+    try storm(kills: 4, layout) {
       try queue.flush()
       let again = try run(["reconcile"])
       #expect(again.status == 0, "\(again.errors)")
     }
-    try expectAll(all, spool)
+    try expectAll(all, spool, layout)
     try expectNotified()
   }
 }

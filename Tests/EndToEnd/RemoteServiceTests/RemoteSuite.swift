@@ -47,7 +47,9 @@ extension RemoteSuite {
   }
 
   /// Encodes the batches of a session into the directory `output`, and by a worker into the store.
-  func encode(_ session: GeneratedSession) throws {
+  ///
+  /// - Parameter options: of the worker.
+  func encode(_ session: GeneratedSession, _ options: [String] = []) throws {
     var archives: [String] = []
     for batch in session.batches.sorted() {
       let path = batch + ".tar"
@@ -59,7 +61,7 @@ extension RemoteSuite {
     let encoded = try Tool.run(
       EncoderWorker.path, ["encode"] + archives + ["--output", servers.scratch.path("output")])
     try #require(encoded.status == 0, "\(encoded.errors)")
-    for words in [["reconcile"], ["run", "--drain"]] {
+    for words in [["reconcile"], ["run", "--drain"] + options] {
       let result = try run(words)
       try #require(result.status == 0, "\(result.errors)")
     }

@@ -31,6 +31,13 @@ package struct DirectoryObjects: ObjectClient {
     return StoredObject(bytes: bytes, tag: file.objectTag)
   }
 
+  package func get(_ key: String, in range: Range<Int>) throws -> StoredObject? {
+    guard let file = try file(key), file.size >= range.upperBound else { return nil }
+    let bytes = FileBytes(file).bytes(at: range.lowerBound, range.count)
+    guard bytes.count == range.count else { throw DiskError("read", try path(of: key), code: EIO) }
+    return StoredObject(bytes: Array(bytes), tag: file.objectTag)
+  }
+
   package func download(_ key: String, to path: String, limit: Int) throws -> ObjectTag? {
     guard let file = try file(key) else { return nil }
     guard file.size <= limit else { throw ObjectTooLarge(key: key, limit: limit) }

@@ -14,6 +14,11 @@ package protocol ObjectClient: Sendable {
   /// - Throws: ``ObjectTooLarge``.
   func get(_ key: String, limit: Int) throws -> StoredObject?
 
+  /// Returns a part of an object; nil if there is no object, or it is shorter. No sum of the whole object is compared.
+  ///
+  /// - Parameter range: not empty.
+  func get(_ key: String, in range: Range<Int>) throws -> StoredObject?
+
   /// Writes an object's bytes to a new file.
   ///
   /// - Returns: nil, and no file, if there is no object.

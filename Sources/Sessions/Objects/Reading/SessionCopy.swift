@@ -144,9 +144,41 @@ package final class SessionCopy: VideoFiles {
   private func list(_ new: [SessionEntry], of entries: [SessionEntry], progress: () throws -> Void) throws -> Listed {
     let recent = entries[max(0, entries.count - Self.listedAgain)]
     let first = min(new.first?.startMs ?? recent.startMs, recent.startMs)
+    var listed = Listed()
+    if let pack = new.first(where: { $0.pack != nil })?.pack {
+      let packed = Dictionary(grouping: new, by: { $0.pack?.startMs })
+      let last = pack.startMs == entries[0].startMs ? nil : session.key(SegmentName.pack(pack.startMs - 1))
+      try visit("pack-", after: last, of: entries, progress) { object, name in
+        for entry in SegmentName.start(ofPack: name).flatMap({ packed[$0] }) ?? [] {
+          listed.videos.insert(entry.startMs)
+          listed.writtenMs[entry.startMs] = object.modifiedMs
+        }
+      }
+    }
     let last = first == entries[0].startMs ? nil : session.key(String(SegmentName.video(first).dropLast(4)))
-    var walk = store.walk(session.key("segment-"), after: last)
-    var (listed, count) = (Listed(), 0)
+    try visit("segment-", after: last, of: entries, progress) { object, name in
+      if let start = SegmentName.start(ofVideo: name) {
+        listed.videos.insert(start)
+      } else if let start = SegmentName.start(ofManifest: name) {
+        listed.writtenMs[start] = object.modifiedMs
+      } else if let start = SegmentName.start(ofText: name), object.size <= SegmentText.maximumBytes {
+        listed.words[start] = (object.tag, object.size)
+      }
+    }
+    return listed
+  }
+
+  /// Lists objects of the session.
+  ///
+  /// - Parameters:
+  ///   - prefix: of their names.
+  ///   - last: the key of the object before; nil to list all.
+  ///   - body: called with each object and its name.
+  private func visit(
+    _ prefix: String, after last: String?, of entries: [SessionEntry], _ progress: () throws -> Void,
+    _ body: (ObjectInfo, String) -> Void
+  ) throws {
+    var (walk, count) = (store.walk(session.key(prefix), after: last), 0)
     while let page = try walk.next() {
       try progress()
       count += page.count
@@ -155,35 +187,29 @@ package final class SessionCopy: VideoFiles {
           .environment, "list", session.place, "more objects than a session has",
           advice: "remove those that are not ours")
       }
-      for object in page {
-        let name = String(object.key.dropFirst(session.key("").count))
-        if let start = SegmentName.start(ofVideo: name) {
-          listed.videos.insert(start)
-        } else if let start = SegmentName.start(ofManifest: name) {
-          listed.writtenMs[start] = object.modifiedMs
-        } else if let start = SegmentName.start(ofText: name), object.size <= SegmentText.maximumBytes {
-          listed.words[start] = (object.tag, object.size)
-        }
-      }
+      for object in page { body(object, String(object.key.dropFirst(session.key("").count))) }
     }
-    return listed
   }
 
   private func fetch(_ entries: [SessionEntry], _ listed: Listed, _ progress: () throws -> Void) throws {
     let objects = StoredObjects(session: session, path: new, damage: .refused)
     _ = try ParallelFetch.map(
-      entries,
-      { [self] entry in
-        let path = new + "/" + SegmentName.manifest(entry.startMs)
-        remove(path)
-        try objects.fetchManifest(of: entry)
-        try count(path)
-        // Live playlists go by the times of manifests.
-        let writtenMs = max(0, listed.writtenMs[entry.startMs] ?? min(entry.endWithGapMs, WallClock.nowMs))
-        let time = timespec(tv_sec: Int(writtenMs / 1_000), tv_nsec: Int(writtenMs % 1_000) * 1_000_000)
-        try check("utimensat", path) { utimensat(AT_FDCWD, path, [time, time], 0) }
-        _ = state.withLock { $0.fetched.insert(entry.startMs) }
+      PackPlace.groups(of: entries, \.manifest),
+      { [self] group in
+        for entry in group { remove(new + "/" + SegmentName.manifest(entry.startMs)) }
+        try objects.fetchManifests(of: group)
+        for entry in group { try date(entry, listed) }
       }, progress: { _ in try progress() })
+  }
+
+  /// Counts a new manifest, and gives it the time of its publication: live playlists go by that.
+  private func date(_ entry: SessionEntry, _ listed: Listed) throws {
+    let path = new + "/" + SegmentName.manifest(entry.startMs)
+    try count(path)
+    let writtenMs = max(0, listed.writtenMs[entry.startMs] ?? min(entry.endWithGapMs, WallClock.nowMs))
+    let time = timespec(tv_sec: Int(writtenMs / 1_000), tv_nsec: Int(writtenMs % 1_000) * 1_000_000)
+    try check("utimensat", path) { utimensat(AT_FDCWD, path, [time, time], 0) }
+    _ = state.withLock { $0.fetched.insert(entry.startMs) }
   }
 
   /// Fetches words. A reader checks them.

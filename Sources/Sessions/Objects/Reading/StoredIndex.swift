@@ -131,8 +131,8 @@ struct StoredIndex {
   ///
   /// - Parameter entries: all of the session.
   func views(of entries: [SessionEntry]) -> [(name: String, bytes: [UInt8])] {
-    let listed = published.index
-    return IndexText(listed.preceded(by: Array(entries.dropLast(listed.entries.count)))).files
+    // In a copy, each segment is a file of its own.
+    IndexText(published.index.listing(entries.map(\.unpacked))).files
   }
 
   private func requireOrder(_ entries: [SessionEntry]) throws(BadSession) {

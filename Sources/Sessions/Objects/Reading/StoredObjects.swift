@@ -13,21 +13,24 @@ struct StoredObjects: Sendable {
   let path: String
   let damage: StoredSession.Damage
 
-  func fetchManifest(of entry: SessionEntry) throws {
-    let name = SegmentName.manifest(entry.startMs)
-    let key = session.key(name)
-    var latest: [UInt8]?
-    try fetch(key) { () throws -> String? in
-      latest = nil
-      guard let there = try session.objects.get(key, limit: SegmentManifest.maximumBytes) else { return "missing" }
-      latest = there.bytes
-      return fault(of: there.bytes, entry)
+  /// Copies the manifests of segments that one request fetches: see ``PackPlace/groups(of:limit:_:)``.
+  func fetchManifests(of group: [SessionEntry]) throws {
+    var latest: [[UInt8]] = []
+    try fetch(session.manifestKey(group[0])) { () throws -> String? in
+      latest = []
+      guard let texts = try session.manifestTexts(of: group, limit: SegmentManifest.maximumBytes) else {
+        return "missing"
+      }
+      latest = texts
+      return zip(texts, group).lazy.compactMap(fault).first
     }
-    if let latest { try DurableFile.create(path + "/" + name, latest, isDurable: false) }
+    for (text, entry) in zip(latest, group) {
+      try DurableFile.create(path + "/" + SegmentName.manifest(entry.startMs), text, isDurable: false)
+    }
   }
 
   /// Returns why bytes are not the manifest that the index lists; nil if they are.
-  private func fault(of bytes: [UInt8], _ entry: SessionEntry) -> String? {
+  private func fault(_ bytes: [UInt8], _ entry: SessionEntry) -> String? {
     do throws(DamagedOutput) {
       let (segment, json, seal) = try SegmentManifest.readSealed(bytes, of: entry.startMs, path: "")
       if json.object?["session"]?.string != session.id.description { return "of another session" }
@@ -39,22 +42,51 @@ struct StoredObjects: Sendable {
     }
   }
 
-  func fetchVideo(of entry: SessionEntry) throws {
-    let file = path + "/" + entry.file
-    let key = session.key(entry.file)
-    // Readers refuse a larger one.
-    let limit = min(entry.bytes, SegmentManifest.maximumVideoBytes)
+  func fetchVideo(of entry: SessionEntry) throws { try fetchVideos(of: [entry]) }
+
+  /// Copies the videos of segments that one request fetches.
+  func fetchVideos(of group: [SessionEntry]) throws {
+    let key = session.videoKey(group[0])
     try fetch(key) { () throws -> String? in
-      unlink(file)
-      guard try session.objects.download(key, to: file, limit: limit) != nil else { return "missing" }
-      let size = try DurableFile.size(of: file)
-      if size != entry.bytes { return "\(size) bytes instead of \(entry.bytes)" }
-      return try SHA256.hex(ofFile: file, cancellation: .never) == entry.sha256
-        ? nil : "other bytes than those that were published"
+      for entry in group { unlink(path + "/" + entry.file) }
+      guard group[0].pack == nil else { return try unpack(group) }
+      // Readers refuse a larger one.
+      let limit = min(group[0].bytes, SegmentManifest.maximumVideoBytes)
+      guard try session.objects.download(key, to: path + "/" + group[0].file, limit: limit) != nil else {
+        return "missing"
+      }
+      return try fault(ofVideoOf: group[0])
     }
-    if damage == .kept, !DurableFile.exists(file), let size = try session.objects.head(key)?.size {
-      try standIn(for: entry.file, of: size)
+    let file = path + "/" + group[0].file
+    if damage == .kept, group[0].pack == nil, !DurableFile.exists(file), let size = try session.objects.head(key)?.size
+    {
+      try standIn(for: group[0].file, of: size)
     }
+  }
+
+  /// Makes the files of segments from their fragments.
+  ///
+  /// - Returns: the fault of the first that has one.
+  private func unpack(_ group: [SessionEntry]) throws -> String? {
+    do {
+      guard let videos = try session.packedVideos(of: group) else { return "missing" }
+      for (video, entry) in zip(videos, group) {
+        try DurableFile.create(path + "/" + entry.file, video, isDurable: false)
+        if let fault = try fault(ofVideoOf: entry) { return fault }
+      }
+      return nil
+    } catch let damage as DamagedOutput {
+      return damage.cause
+    }
+  }
+
+  /// Returns why a file is not the video that the index lists; nil if it is.
+  private func fault(ofVideoOf entry: SessionEntry) throws -> String? {
+    let file = path + "/" + entry.file
+    let size = try DurableFile.size(of: file)
+    if size != entry.bytes { return "\(size) bytes instead of \(entry.bytes)" }
+    return try SHA256.hex(ofFile: file, cancellation: .never) == entry.sha256
+      ? nil : "other bytes than those that were published"
   }
 
   /// Copies an object that no index describes, such as a view.

@@ -27,7 +27,7 @@ package struct StoredSession {
   /// - Parameters:
   ///   - output: an existing private directory, for this copy only.
   ///   - part: the part of the session that is read.
-  ///   - progress: called with the number of objects read and of all; an error that it throws ends the work.
+  ///   - progress: called with the number of requests done and of all; an error that it throws ends the work.
   /// - Throws: ``BadSession`` for a session that is unknown, deleted or damaged; an error of the store; ``DiskError``.
   package init(
     _ id: SessionID, of store: StoredSessions, in output: String, part: StoredPart, damage: Damage = .refused,
@@ -41,8 +41,8 @@ package struct StoredSession {
     objects = StoredObjects(session: session, path: path, damage: damage)
     try DurableFile.makeDirectories(path)
     for (name, bytes) in index.records { try write(name, bytes) }
-    let count = entries.count
-    _ = try ParallelFetch.map(entries, objects.fetchManifest) { try progress($0, count) }
+    let groups = PackPlace.groups(of: entries, \.manifest)
+    _ = try ParallelFetch.map(groups, objects.fetchManifests) { try progress($0, groups.count) }
   }
 
   /// Writes `session.json` and `session.ffconcat` from the index. Call it for a whole session.
@@ -54,12 +54,13 @@ package struct StoredSession {
   ///
   /// - Parameters:
   ///   - starts: those of the segments; nil for all that were copied.
-  ///   - progress: called with the number of videos and of all; an error that it throws ends the work.
+  ///   - progress: called with the number of requests done and of all; an error that it throws ends the work.
   /// - Throws: ``BadSession`` for an object that is missing, or another one than the index lists; ``Failure`` if the disk lacks the room.
   package func fetchVideos(of starts: Set<Int64>?, progress: (Int, Int) throws -> Void) throws {
     let wanted = entries.filter { starts?.contains($0.startMs) ?? true }
     try requireRoom(for: wanted.reduce(0) { $0 + $1.bytes })
-    _ = try ParallelFetch.map(wanted, objects.fetchVideo) { try progress($0, wanted.count) }
+    let groups = PackPlace.groups(of: wanted, \.fragment)
+    _ = try ParallelFetch.map(groups, objects.fetchVideos) { try progress($0, groups.count) }
   }
 
   /// - Throws: ``Failure`` if the disk of the copy has less free bytes.

@@ -78,13 +78,15 @@ extension StoredSessions {
     try copy.requireRoom(
       for: copy.entries.reduce(0) { $0 + $1.bytes } + views.values.reduce(0) { $0 + min($1, IndexText.maximumBytes) })
     try copy.fetchVideos(of: nil, progress: copying)
-    try copy.fetchViews(views, isBehind: objects.head(MarkerObjects.key(of: id)) != nil, progress: copying)
+    let isBehind = try objects.head(MarkerObjects.key(of: id)) != nil
+    let packed = try isBehind ? [] : copy.wrongViewsOfPacks()
+    try copy.fetchViews(views, isBehind: isBehind, progress: copying)
     let report = try Verification.report(
       on: copy.path, decoders: decoders,
       remedy: "a worker rebuilds it with the next batch of the session, also with one that is published already",
       progress: progress)
     let orphans = try orphans(listed.keys.filter { !known.all.contains($0) }.sorted(), of: copy.index.session)
-    let problems = report.problems.map { Problem(file: copy.renamed($0.file), what: $0.what) }
+    let problems = packed + report.problems.map { Problem(file: copy.renamed($0.file), what: $0.what) }
     return (
       VerificationReport(
         session: report.session, segments: report.segments, frames: report.frames, durationMs: report.durationMs,
@@ -135,12 +137,31 @@ extension StoredSessions {
 }
 
 extension StoredSession {
+  /// Whether `session.json` and `session.ffconcat` in the store name packs. Those of the copy name its files.
+  private var hasPacks: Bool { entries.contains { $0.pack != nil } }
+
+  /// Returns which views of a packed session are not as its index says. One that goes on has none before its next batch of another
+  /// layout, or its end.
+  fileprivate func wrongViewsOfPacks() throws -> [Problem] {
+    let published = index.published
+    guard hasPacks, published.index.isComplete || !published.isPacked else { return [] }
+    return try IndexText(published.index.listing(entries)).files.compactMap { name, bytes in
+      let there = try index.session.objects.get(index.session.key(name), limit: IndexText.maximumBytes)
+      return there?.bytes == bytes
+        ? nil
+        : Problem(
+          file: name, what: "\(there == nil ? "missing" : "not as the index says"); a worker writes it with the end")
+    }
+  }
+
   /// Copies the views.
   ///
   /// - Parameters:
   ///   - views: their names and sizes.
   ///   - isBehind: whether a worker is about to write them.
   fileprivate func fetchViews(_ views: [String: Int], isBehind: Bool, progress: (Int, Int) throws -> Void) throws {
+    if hasPacks { try writeIndex() }
+    let views = views.filter { !hasPacks || ![IndexText.jsonFile, IndexText.scriptFile].contains($0.key) }
     if isBehind {
       let copy = SessionDirectory(output: DurableFile.parentDirectory(of: path), session: index.session.id)
       _ = try MarkerFiles(beside: copy).add(copy.session, known: nil)
@@ -162,7 +183,10 @@ private struct SessionNames {
     let starts = entries.map(\.startMs)
     views = Set(
       [IndexText.jsonFile, IndexText.scriptFile] + starts.map(SegmentName.event) + starts.map(SegmentName.text))
-    all = views.union(starts.map(SegmentName.video)).union(starts.map(SegmentName.manifest))
-      .union(ViewList.directories).union([SessionEnd.file, SessionRetention.file])
+    let own = entries.filter { $0.pack == nil }.map(\.startMs)
+    all = views.union(own.map(SegmentName.video)).union(own.map(SegmentName.manifest))
+      .union(entries.compactMap { $0.pack?.file }).union(ViewList.directories).union([
+        SessionEnd.file, SessionRetention.file,
+      ])
   }
 }

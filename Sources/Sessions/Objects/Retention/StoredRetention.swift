@@ -57,8 +57,10 @@ package struct StoredRetention: Sendable {
       let head = try session.head()
       guard let published = head.published else { return }
       if published.retention?.isRemoving == true { try finish(session, nil) }
-      guard let age = try age(of: published.index.startMs, in: session), age >= ageMs else { return }
-      if let lastAge = try self.age(of: published.index.last.startMs, in: session), lastAge >= ageMs {
+      guard let first = try session.firstEntries(of: published, limit: 1).first,
+        let age = try age(of: first, in: session), age >= ageMs
+      else { return }
+      if let lastAge = try self.age(of: published.index.last, in: session), lastAge >= ageMs {
         removed.isEnding = try !removeWhole(session, head, &removed)
         if !removed.isEnding { return }
       }
@@ -67,8 +69,8 @@ package struct StoredRetention: Sendable {
   }
 
   /// Returns the time since a segment was published, in milliseconds; nil if the store does not tell it.
-  private func age(of startMs: Int64, in session: ObjectSession) throws -> Int64? {
-    try store.objects.head(session.key(SegmentName.manifest(startMs)))?.ageS.map { 1_000 * Int64($0) }
+  private func age(of entry: SessionEntry, in session: ObjectSession) throws -> Int64? {
+    try session.ageS(of: entry).map { 1_000 * Int64($0) }
   }
 
   /// Removes some first segments of a session.
@@ -78,10 +80,17 @@ package struct StoredRetention: Sendable {
     _ session: ObjectSession, _ published: ObjectSession.Published, _ removed: inout RemovedSegments
   ) throws -> Bool {
     var last: (startMs: Int64, ageMs: Int64)?
-    let entries = try session.firstEntries(of: published, limit: Self.maximumStep).dropLast()
-    for entry in entries {
+    let first = try session.firstEntries(of: published, limit: Self.maximumStep)
+    let entries = first.dropLast()
+    var known: (packMs: Int64, ageMs: Int64)?
+    for (entry, next) in zip(entries, first.dropFirst()) {
       try cancellation.check()
-      guard let age = try age(of: entry.startMs, in: session), age >= ageMs else { break }
+      let isKnown = entry.pack != nil && known?.packMs == entry.pack?.startMs
+      let age = try isKnown ? known?.ageMs : self.age(of: entry, in: session)
+      guard let age, age >= ageMs else { break }
+      known = entry.pack.map { ($0.startMs, age) }
+      // A pack goes as a whole.
+      if let pack = entry.pack, pack.startMs == next.pack?.startMs { continue }
       last = (entry.startMs, age)
     }
     guard let last else { return false }

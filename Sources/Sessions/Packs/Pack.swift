@@ -1,0 +1,135 @@
+// A pack: contiguous segments of one batch as one object. Manifests lie behind the fragments, in a box that players skip: lines of JSON,
+// each the text of a manifest's file. The session's head names the bytes of each fragment and each manifest.
+
+import Encoding
+import FileSystem
+import FrameBatches
+import ISOMedia
+import JSON
+
+/// A pack that is not published yet.
+struct Pack {
+  /// The longest one in milliseconds, and the size in bytes from which on none gets a further segment.
+  private static let (maximumMs, maximumBytes): (Int64, Int) = (600_000, 256 << 20)
+
+  /// The file that has its bytes.
+  let path: String
+  private(set) var size = 0
+  private(set) var sha256 = ""
+  private(set) var segments: [(manifest: SegmentManifest, place: PackPlace)] = []
+
+  var startMs: Int64 { segments[0].place.startMs }
+
+  /// Writes the packs of a batch, one for each time without a gap in which the pictures have one kind.
+  ///
+  /// - Parameters:
+  ///   - manifests: of all segments, in order.
+  ///   - directory: an existing directory for the files.
+  ///   - kind: of the session's last pack; nil if there is none.
+  /// - Throws: ``SegmentMismatch``; ``DiskError``.
+  static func all(
+    of manifests: [SegmentManifest], in directory: String, behind kind: String?, _ cancellation: Cancellation
+  ) throws -> [Pack] {
+    var (packs, kind, rest) = ([Pack](), kind, manifests[...])
+    while !rest.isEmpty {
+      var pack = Pack(path: "\(directory)/\(packs.count)")
+      try pack.write(&rest, behind: kind, cancellation)
+      kind = pack.segments[0].place.kind
+      packs.append(pack)
+    }
+    return packs
+  }
+
+  private init(path: String) { self.path = path }
+
+  /// Takes the first segments, and writes the file.
+  private mutating func write(
+    _ rest: inout ArraySlice<SegmentManifest>, behind last: String?, _ cancellation: Cancellation
+  ) throws {
+    let first = rest[rest.startIndex].segment
+    let file = try OutputFile(creating: path)
+    let firstVideo = try rest[rest.startIndex].staged.video.bytes()
+    let plain = try PackedSegment.fragment(of: first, firstVideo).description
+    let isInBand = PackedSegment.isInBand(PackedSegment.kind(of: plain), behind: last)
+    var (sum, description) = (SHA256(), nil as VideoDescription?)
+    var places: [(manifest: SegmentManifest, fragment: Range<Int>)] = []
+    func append(_ bytes: [UInt8]) throws {
+      try file.write(bytes, at: size)
+      sum.update(bytes)
+      size += bytes.count
+    }
+    while let manifest = rest.first {
+      try cancellation.check()
+      let segment = manifest.segment
+      let (fragment, own) = try PackedSegment.fragment(
+        of: segment, places.isEmpty ? firstVideo : manifest.staged.video.bytes(), isInBand: isInBand)
+      if let description {
+        let last = places[places.count - 1].manifest.segment
+        guard own == description, last.endMs == segment.startMs, last.gapAfterMs == 0,
+          segment.endMs - first.startMs <= Self.maximumMs, size < Self.maximumBytes
+        else { break }
+      } else {
+        description = own
+        try append(MP4PackFragment.initialization(own))
+      }
+      let start = size
+      let clockMs = PackPlace.clockMs(segment.startMs)
+      try append(
+        fragment.bytes(number: UInt32(truncatingIfNeeded: clockMs + 1), start: MediaTime.ticks(ms: clockMs)))
+      places.append((manifest, start..<size))
+      rest = rest.dropFirst()
+    }
+    var (texts, ends) = ([UInt8](), [Int]())
+    for (manifest, _) in places {
+      texts += SegmentManifest.text(of: manifest.json)
+      ends.append(texts.count)
+    }
+    let base = size + MP4PackFragment.closingHead
+    try append(MP4PackFragment.closing(texts))
+    sha256 = sum.finish()
+    let kind = description.map(PackedSegment.kind) ?? ""
+    segments = zip(places, zip([0] + ends, ends)).map { placed, range in
+      let place = PackPlace(
+        startMs: first.startMs, fragment: placed.fragment, manifest: base + range.0..<base + range.1, kind: kind)
+      return (placed.manifest, place)
+    }
+  }
+}
+
+extension Pack {
+  /// Reads the manifests of a published pack.
+  ///
+  /// - Parameter path: its name in messages.
+  /// - Throws: ``DamagedOutput``.
+  static func segments(
+    in bytes: [UInt8], startMs: Int64, path: String
+  ) throws(DamagedOutput) -> [(segment: PublishedSegment, place: PackPlace)] {
+    do {
+      let file = BoxReader(bytes[...])
+      guard let head = try file.all("moof").first?.bytes.startIndex else { throw SegmentMismatch("no fragment") }
+      let isInBand = try MP4PackFragment(reading: Array(bytes[(head - 8)..<(file.first("mdat").bytes.endIndex)]))
+        .source.isInBand
+      let kind = PackedSegment.kind(ofInitialization: bytes[..<(head - 8)], isInBand: isInBand)
+      let starts = try file.all("moof").map { $0.bytes.startIndex - 8 }
+      let ends = try file.all("mdat").map(\.bytes.endIndex)
+      let lines = try file.first("uuid").skipping(MP4PackFragment.closingHead - 8).bytes
+        .split(separator: UInt8(ascii: "\n"))
+      guard starts.count == lines.count, ends.count == lines.count, !lines.isEmpty,
+        zip(starts, ends).allSatisfy({ $0 < $1 })
+      else { throw SegmentMismatch("fragments and manifests differ in number") }
+      var segments: [(segment: PublishedSegment, place: PackPlace)] = []
+      for (line, (start, end)) in zip(lines, zip(starts, ends)) {
+        let segment = try PublishedSegment(JSONParser.parse(Array(line)))
+        // With the end of its line.
+        let manifest = line.startIndex..<line.endIndex + 1
+        segments.append((segment, PackPlace(startMs: startMs, fragment: start..<end, manifest: manifest, kind: kind)))
+      }
+      guard segments[0].segment.startMs == startMs,
+        zip(segments, segments.dropFirst()).allSatisfy({ $0.segment.startMs < $1.segment.startMs })
+      else { throw SegmentMismatch("its manifests are those of other segments") }
+      return segments
+    } catch {
+      throw DamagedOutput(path: path, cause: "\(error)")
+    }
+  }
+}

@@ -1,0 +1,98 @@
+// A segment as a fragment of a pack, and back. The fragment is what players in browsers need; the segment's own file can be made from
+// it again, byte for byte. Pure.
+
+import Encoding
+import FileSystem
+import ISOMedia
+
+enum PackedSegment {
+  /// Returns the fragment of a segment.
+  ///
+  /// - Parameters:
+  ///   - file: of the segment.
+  ///   - isInBand: whether its key frames carry their parameter sets, because segments of another kind come before it.
+  /// - Throws: ``SegmentMismatch`` if the file could not be made again from it.
+  static func fragment(
+    of segment: PublishedSegment, _ file: [UInt8], isInBand: Bool = false
+  ) throws(SegmentMismatch) -> (fragment: MP4PackFragment, description: VideoDescription) {
+    let source = try MP4File(reading: file)
+    func description(_ sets: ParameterSets) -> VideoDescription {
+      VideoDescription(
+        width: source.width, height: source.height, parameterSets: sets, colour: source.colour, isInBand: isInBand)
+    }
+    var samples = SegmentSamples(source)
+    if !segment.isImported { samples.addRepeatsOfFragment() }
+    let starts = Set(Self.starts(of: source.video))
+    let added = Self.starts(of: samples.video).enumerated().filter { !starts.contains($1) }.map(\.offset)
+    samples.parameterSets = samples.parameterSets.atOneFrameASecond
+    if isInBand { samples.carryParameterSets() }
+    let fragment = MP4PackFragment(
+      source: description(source.parameterSets), video: samples.video, timing: samples.timing, added: added)
+    guard try Self.file(of: fragment) == file else { throw SegmentMismatch("a fragment loses something of it") }
+    return (fragment, description(samples.parameterSets))
+  }
+
+  /// Returns the segment's own file.
+  ///
+  /// - Parameter bytes: the fragment.
+  /// - Throws: ``SegmentMismatch`` for bytes that are no fragment of ours.
+  static func file(of bytes: [UInt8]) throws(SegmentMismatch) -> [UInt8] {
+    try file(of: MP4PackFragment(reading: bytes))
+  }
+
+  private static func file(of fragment: MP4PackFragment) throws(SegmentMismatch) -> [UInt8] {
+    let (source, added) = (fragment.source, Set(fragment.added))
+    let sets = source.isInBand ? source.parameterSets.atOneFrameASecond.lengthPrefixed : []
+    var video: [Sample] = []
+    for (index, sample) in fragment.video.enumerated() {
+      if let last = video.last, added.contains(index) {
+        video[video.count - 1] = last.lasting(last.duration + sample.duration)
+      } else if index == 0 || sample.isKey {
+        guard sample.data.starts(with: sets) else { throw SegmentMismatch("a key frame without parameter sets") }
+        video.append(
+          Sample(duration: sample.duration, data: Array(sample.data.dropFirst(sets.count)), isKey: sample.isKey))
+      } else {
+        video.append(sample)
+      }
+    }
+    if !added.isEmpty {
+      let writer = try SkipSliceWriter(after: source.parameterSets)
+      for index in video.indices.dropFirst() {
+        var data = video[index].data
+        try writer.renumber(&data, index)
+        video[index] = Sample(duration: video[index].duration, data: data)
+      }
+    }
+    return MP4File(
+      width: source.width, height: source.height, parameterSets: source.parameterSets, colour: source.colour,
+      video: video, timing: fragment.timing
+    ).bytes
+  }
+
+  /// Returns the kind of a pack: packs of one kind have the same initialization.
+  static func kind(of description: VideoDescription) -> String {
+    kind(ofInitialization: MP4PackFragment.initialization(description)[...], isInBand: description.isInBand)
+  }
+
+  /// - Parameter bytes: the beginning of the pack.
+  static func kind(ofInitialization bytes: ArraySlice<UInt8>, isInBand: Bool) -> String {
+    "\(isInBand ? inBandMark : "")\(SHA256.hex(of: Array(bytes)).prefix(8))"
+  }
+
+  /// The first letter of the kind of a pack whose key frames carry their parameter sets.
+  private static let inBandMark = "b"
+
+  /// Whether the key frames of a pack carry their parameter sets, behind one of this kind. Stock ffmpeg keeps the parameter sets of a
+  /// stream's first initialization.
+  static func isInBand(_ kind: String, behind last: String?) -> Bool {
+    last.map { $0.count > 8 || $0.suffix(8) != kind.suffix(8) } ?? false
+  }
+
+  private static func starts(of samples: [Sample]) -> [Int64] {
+    var now: Int64 = 0
+    return samples.map { sample in
+      defer { now += sample.duration }
+      return now
+    }
+  }
+}
