@@ -57,7 +57,7 @@ import Testing
 
   private func retain(_ store: ObjectStore, at second: Int) -> RetentionReport {
     age(at: second)
-    return StoredRetention(store, ageMs: Self.ageMs).run()
+    return StoredRetention(RetentionLimits(ageMs: Self.ageMs), of: store).run()
   }
 
   /// Removes in the directory what is removed in the store.

@@ -12,7 +12,7 @@ package final class RetentionPasses: Sendable {
   private static let lookMs = 5_000
 
   private let remove: @Sendable (_ nowMs: Int64) -> RetentionReport
-  private let intervalMs: Int
+  private let intervalMs: @Sendable () -> Int
   private let logger: Logger
   private let nextMs = Atomic(Int.min)
 
@@ -23,16 +23,14 @@ package final class RetentionPasses: Sendable {
       limits, output: staging.output, views: store.index, temporary: { staging.temporaryFile() },
       shouldContinue: { !shutdown.isStopping })
     remove = { retention.run(nowMs: $0) }
-    (intervalMs, self.logger) = (limits.intervalMs, logger)
+    (intervalMs, self.logger) = ({ limits.intervalMs }, logger)
   }
 
-  /// - Parameters:
-  ///   - ageMs: the maximum age of a segment since its publication, in milliseconds.
-  ///   - shutdown: a stop request ends a pass between two requests.
-  package init(ageMs: Int64, of store: ObjectStore, shutdown: ShutdownState, logger: Logger) {
-    let retention = StoredRetention(store, ageMs: ageMs, shouldContinue: { !shutdown.isStopping })
-    remove = { _ in retention.run() }
-    (intervalMs, self.logger) = (RetentionLimits(ageMs: ageMs).intervalMs, logger)
+  /// - Parameter shutdown: a stop request ends a pass between two requests.
+  package init(_ limits: RetentionLimits, of store: ObjectStore, shutdown: ShutdownState, logger: Logger) {
+    let retention = StoredRetention(limits, of: store, shouldContinue: { !shutdown.isStopping })
+    remove = { retention.run(nowMs: $0) }
+    (intervalMs, self.logger) = ({ retention.intervalMs }, logger)
   }
 
   /// Starts the thread.
@@ -40,7 +38,7 @@ package final class RetentionPasses: Sendable {
     try PeriodicThread("retention", everyMs: Self.lookMs) { [self] in
       guard MonotonicClock.milliseconds() >= nextMs.load(ordering: .relaxed) else { return }
       pass()
-      nextMs.store(MonotonicClock.milliseconds() + intervalMs, ordering: .relaxed)
+      nextMs.store(MonotonicClock.milliseconds() + intervalMs(), ordering: .relaxed)
     }
   }
 

@@ -12,10 +12,16 @@ extension ObjectSession {
   static let undeletedFormat = "session-undeleted/1"
 
   /// Returns the head of a session of which nothing is published, with a generation of its own.
-  static func undeletedHead() -> [UInt8] {
-    let members: [String: JSONValue] = [
+  ///
+  /// - Parameters:
+  ///   - isRemoving: whether objects of it may still be there, which are to be removed.
+  ///   - tombstoneReason: the reason of the tombstone that follows; nil for none.
+  static func undeletedHead(isRemoving: Bool = false, tombstoneReason: String? = nil) -> [UInt8] {
+    var members: [String: JSONValue] = [
       "format": .string(undeletedFormat), "generation": .string("\(WorkerID())"),
     ]
+    if isRemoving { members["removing"] = .bool(true) }
+    members["tombstoneReason"] = tombstoneReason.map { .string($0) }
     return JSONValue.object(members).bytes() + [UInt8(ascii: "\n")]
   }
 

@@ -109,10 +109,24 @@ extension ObjectSession {
     }
   }
 
-  /// Makes the session an empty one, which the next batch begins anew.
+  /// Makes the session an empty one, which the next batch begins anew. Its objects are to be removed: ``removeForgotten(_:_:_:)``.
   ///
+  /// - Parameter reason: of the tombstone that follows; nil for none.
   /// - Returns: the tag of the head; nil if it has changed meanwhile.
-  func forget(_ head: Head) throws -> ObjectTag? {
-    try objects.put(headKey, .bytes(Self.undeletedHead()), .json, when: .unchanged(since: head.tag))
+  func forget(_ head: Head, tombstoneReason reason: String?) throws -> ObjectTag? {
+    let bytes = Self.undeletedHead(isRemoving: true, tombstoneReason: reason)
+    return try objects.putOwn(headKey, bytes, .json, when: .unchanged(since: head.tag))
+  }
+
+  /// Removes the objects of a session that was made empty, unless it has begun anew.
+  ///
+  /// - Parameters:
+  ///   - tag: of the empty head.
+  ///   - reason: of the tombstone that refuses later batches from then on; nil to take them.
+  func removeForgotten(_ tag: ObjectTag, _ reason: String?, _ cancellation: Cancellation) throws {
+    _ = try removeObjects(unlessChanged: true, while: { try objects.head(headKey)?.tag == tag }, cancellation)
+    let tombstone = reason.map { Tombstone(id, deletedAtMs: WallClock.nowMs, reason: $0) }
+    let bytes = tombstone?.bytes ?? Self.undeletedHead()
+    _ = try objects.put(headKey, .bytes(bytes), .json, when: .matching(tag))
   }
 }

@@ -26,6 +26,10 @@ struct ObjectSession: Sendable {
     fileprivate(set) var generation: String?
     /// The record of the session's end; nil if it has not ended.
     fileprivate(set) var end: SessionEnd?
+    /// Whether nothing is published because retention has removed all, and objects may still be there.
+    fileprivate(set) var isRemoving = false
+    /// The reason of the tombstone that follows that removal; nil for none.
+    fileprivate(set) var tombstoneReason: String?
   }
 
   /// The published segments at a moment.
@@ -117,7 +121,10 @@ struct ObjectSession: Sendable {
       let generation = try json.optional("generation", .string)
       switch try json.required("format", .string) {
       case "session-index/1": break
-      case Self.undeletedFormat: return Head(tag: there.tag, generation: generation)
+      case Self.undeletedFormat:
+        return Head(
+          tag: there.tag, generation: generation, isRemoving: try json.optional("removing", .bool) ?? false,
+          tombstoneReason: try json.optional("tombstoneReason", .string))
       case Tombstone.format: throw SessionDeleted(try Tombstone(json, of: id))
       default: throw JSONError("format: another one")
       }

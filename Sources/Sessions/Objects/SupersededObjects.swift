@@ -31,6 +31,11 @@ struct SupersededObjects {
     }
   }
 
+  /// Returns the names of the files that the list has.
+  func names() throws -> Set<String> {
+    try objects.get(key, limit: Self.limit).map { SupersededFiles($0.bytes).names } ?? []
+  }
+
   /// Takes out files that the next playlist names. Call it before they are created: from then on no worker removes them.
   ///
   /// - Throws: ``SegmentWriteConflict`` if one of them is being removed.

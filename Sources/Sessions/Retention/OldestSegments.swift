@@ -1,47 +1,63 @@
-// Finds the oldest segments of all sessions. They are taken from the oldest on, session by session in the order of their starts, until
-// enough bytes are found. It reads the list of those segments only.
+// Finds the oldest segments of all sessions, in a directory or a store. They are taken from the oldest on, session by session in the
+// order of their starts, until enough bytes are found. It reads the list of those segments only.
 
 import Encoding
-import FileSystem
 import FrameBatches
 
-struct OldestSegments {
-  let output: String
-  let bytes: OutputBytes
+/// The place of sessions whose oldest segments are found.
+protocol SessionsWithSizes {
+  associatedtype Segments: OrderedSegments
+
+  /// Returns the bytes of a session; nil if it is gone or cannot be read. Then it counts in the next pass.
+  func bytes(of session: SessionID) -> SessionBytes?
+  /// Returns the segments of a session; nil if it is gone.
+  func segments(of session: SessionID) -> Segments?
+}
+
+/// The segments of a session, in order.
+protocol OrderedSegments {
+  var session: SessionID { get }
+  /// Returns the start of the next segment; nil behind the last one.
+  mutating func next() throws -> Int64?
+  /// Returns the bytes of the video of a segment before the next one.
+  func bytesOfVideo(_ startMs: Int64) -> Int
+  /// Whether a rule removes the session as a whole. Asked behind the last segment.
+  func isOver(_ rule: RemovalRule) throws -> Bool
+}
+
+struct OldestSegments<Sessions: SessionsWithSizes> {
+  let sessions: Sessions
   /// In unix milliseconds.
   let nowMs: Int64
   let shouldContinue: @Sendable () -> Bool
 
   /// Returns which segments of which sessions to remove, so that all sessions take about a number of bytes, or less.
-  func rules(for sessions: [SessionID], maximumBytes: Int) throws -> [(session: SessionID, rule: RemovalRule)] {
+  func rules(for ids: [SessionID], maximumBytes: Int) throws -> [(session: SessionID, rule: RemovalRule)] {
     var excess = -maximumBytes
     var sizes: [SessionID: SessionBytes] = [:]
-    for session in sessions {
+    for id in ids {
       guard shouldContinue() else { return [] }
-      // A session that cannot be read counts in the next pass.
-      guard let size = try? bytes.bytes(of: session) else { continue }
+      guard let size = sessions.bytes(of: id) else { continue }
       excess += size.lasting
-      sizes[session] = size
+      sizes[id] = size
     }
     guard excess > 0 else { return [] }
-    var queue = SegmentQueue()
-    for session in sessions where sizes[session] != nil {
+    var queue = SegmentQueue<Sessions.Segments>()
+    for id in ids where sizes[id] != nil {
       guard shouldContinue() else { return [] }
       // One whose views are not written yet goes on in the next pass.
-      var list = SegmentList(SessionDirectory(output: output, session: session))
-      if let start = list.next() { queue.add(start, list) }
+      if var list = sessions.segments(of: id), let start = try list.next() { queue.add(start, list) }
     }
     let idleSinceMs = nowMs - RetentionLimits.idleMs
     var ends: [SessionID: Int64] = [:]
     while excess > 0, shouldContinue(), let (start, rest) = queue.removeFirst() {
       var list = rest
-      let next = list.next()
+      let next = try list.next()
       let rule = RemovalRule.starting(beforeMs: start + 1, idleSinceMs: idleSinceMs)
       // The last segment of a session stays, unless all of it may go.
-      if next == nil, (try? list.directory.isOver(rule, list.directory.publishedStarts())) != true { continue }
-      let video = OutputBytes.size(of: list.directory.path + "/" + SegmentName.video(start))
-      excess -= sizes[list.directory.session]?.ofSegment(video: video) ?? 0
-      ends[list.directory.session] = start + 1
+      if try next == nil && !list.isOver(rule) { continue }
+      excess -= sizes[list.session]?.ofSegment(video: list.bytesOfVideo(start)) ?? 0
+      ends[list.session] = start + 1
       if let next { queue.add(next, list) }
     }
     return ends.sorted { $0.key.description < $1.key.description }
@@ -49,46 +65,12 @@ struct OldestSegments {
   }
 }
 
-/// The starts of the segments that `session.ffconcat` lists, read a part at a time.
-private struct SegmentList {
-  private static let partBytes = 8 << 10
-
-  let directory: SessionDirectory
-  private var offset = 0
-  /// The next starts, the first of them last.
-  private var starts: [Int64] = []
-
-  init(_ directory: SessionDirectory) { self.directory = directory }
-
-  /// Returns the start of the next segment; nil behind the last one.
-  mutating func next() -> Int64? {
-    while starts.isEmpty, read() {}
-    return starts.popLast()
-  }
-
-  /// - Returns: whether there may be more.
-  private mutating func read() -> Bool {
-    guard let opened = try? Directory(opening: directory.path, followingLinks: false),
-      let file = try? OpenFile(IndexText.scriptFile, in: opened), offset < file.size,
-      case let bytes = FileBytes(file).bytes(at: offset, min(Self.partBytes, file.size - offset)),
-      let end = bytes.lastIndex(of: UInt8(ascii: "\n"))
-    else { return false }
-    offset += end + 1
-    let found = bytes[...end].split(separator: UInt8(ascii: "\n")).compactMap { line in
-      line.starts(with: "file ".utf8)
-        ? SegmentName.start(ofVideo: String(decoding: line.dropFirst(5), as: UTF8.self)) : nil
-    }
-    starts = found.reversed()
-    return true
-  }
-}
-
 /// A priority queue of lists, by their next segments.
-private struct SegmentQueue {
+private struct SegmentQueue<List> {
   /// A binary heap.
-  private var items: [(startMs: Int64, list: SegmentList)] = []
+  private var items: [(startMs: Int64, list: List)] = []
 
-  mutating func add(_ startMs: Int64, _ list: SegmentList) {
+  mutating func add(_ startMs: Int64, _ list: List) {
     items.append((startMs, list))
     var child = items.count - 1
     while child > 0, case let parent = (child - 1) / 2, items[child].startMs < items[parent].startMs {
@@ -97,7 +79,7 @@ private struct SegmentQueue {
     }
   }
 
-  mutating func removeFirst() -> (startMs: Int64, list: SegmentList)? {
+  mutating func removeFirst() -> (startMs: Int64, list: List)? {
     guard let first = items.first, let last = items.popLast() else { return nil }
     guard !items.isEmpty else { return first }
     items[0] = last

@@ -7,33 +7,6 @@ import FrameBatches
 import Glibc
 import Synchronization
 
-/// The bytes of the disk that the files of one session take.
-struct SessionBytes: Sendable, Equatable {
-  /// The videos of its segments, and their number.
-  fileprivate(set) var (videos, segments) = (0, 0)
-  /// The files of `hls/`, but for superseded ones.
-  fileprivate(set) var live = 0
-  /// Manifests, words, events and thumbnails of the segments.
-  fileprivate(set) var described = 0
-  /// The files of the session as a whole.
-  fileprivate(set) var shared = 0
-  /// The files of `hls/` that the playlist does not name any more. They go some minutes later.
-  fileprivate(set) var superseded = 0
-
-  /// The bytes that stay until segments go.
-  var lasting: Int { videos + live + described + shared }
-  var all: Int { lasting + superseded }
-
-  /// Returns how many bytes go with a segment, or a little later: its fragment has about the size of its video, and its other files
-  /// have that of other segments.
-  ///
-  /// - Parameter video: the size of its video.
-  func ofSegment(video: Int) -> Int {
-    let fragment = videos == 0 ? 0 : Int(Double(video) * Double(live) / Double(videos))
-    return video + fragment + described / max(1, segments)
-  }
-}
-
 /// Counts the bytes of sessions. For any thread.
 final class OutputBytes: Sendable {
   /// The number of files of one kind in a directory that are looked at.
@@ -58,14 +31,14 @@ final class OutputBytes: Sendable {
     if let known = known.withLock({ $0[session] }), known.changesNs == changesNs { return known.bytes }
     let superseded = try SupersededLists(output: output).names(of: session)
     var bytes = SessionBytes()
-    if let found = try Self.count(in: places[0], by: Self.kind) {
+    if let found = try Self.count(in: places[0], by: Kind.init(ofFile:)) {
       (bytes.videos, bytes.segments) = (found[.video].bytes, found[.video].files)
       (bytes.described, bytes.shared) = (found[.described].bytes, found[.shared].bytes + found.own)
     }
     if let found = try Self.count(in: places[1], by: { superseded.contains($0) ? .superseded : .live }) {
       (bytes.live, bytes.superseded) = (found[.live].bytes + found.own, found[.superseded].bytes)
     }
-    if let found = try Self.count(in: places[2], by: Self.kind) {
+    if let found = try Self.count(in: places[2], by: Kind.init(ofFile:)) {
       bytes.described += found[.described].bytes
       bytes.shared += found[.shared].bytes + found.own
     }
@@ -88,12 +61,7 @@ final class OutputBytes: Sendable {
     return Int64(status.st_mtim.tv_sec) * 1_000_000_000 + Int64(status.st_mtim.tv_nsec)
   }
 
-  private enum Kind: Int, CaseIterable { case video, described, shared, live, superseded }
-
-  /// Returns the kind of a file of a session, or of its thumbnails.
-  private static func kind(_ name: String) -> Kind {
-    SegmentName.start(ofVideo: name) != nil ? .video : name.hasPrefix("segment-") ? .described : .shared
-  }
+  private typealias Kind = SessionBytes.Kind
 
   /// The files of one kind in a directory.
   private struct Tally {

@@ -14,9 +14,18 @@ package enum RemovalRule: Sendable, Equatable {
   ///
   /// - Parameter startMs: of the segment.
   func removes(_ startMs: Int64, of session: SessionDirectory) throws -> Bool {
-    switch self {
     // A segment without a manifest was removed meanwhile.
-    case .published(let byMs): try session.publishedMs(startMs).map { $0 <= byMs } ?? true
+    try removes(startMs, publishedMs: session.publishedMs(startMs) ?? .min)
+  }
+
+  /// Whether it removes a segment.
+  ///
+  /// - Parameters:
+  ///   - startMs: of the segment.
+  ///   - publishedMs: when it was published, in unix milliseconds; nil if nobody knows. Then its age does not remove it.
+  func removes(_ startMs: Int64, publishedMs: @autoclosure () throws -> Int64?) rethrows -> Bool {
+    switch self {
+    case .published(let byMs): try publishedMs().map { $0 <= byMs } ?? false
     case .starting(let beforeMs, _): startMs < beforeMs
     }
   }

@@ -32,6 +32,13 @@ package struct RemovedSegments: Sendable, Equatable {
     untilMs = max(untilMs, removed.last?.endMs ?? .min)
   }
 
+  /// Adds all segments of a session.
+  mutating func add(_ index: SessionIndex) {
+    segments += index.count
+    bytes += index.bytes
+    untilMs = max(untilMs, index.last.endMs)
+  }
+
   mutating func add(_ other: RemovedSegments) {
     segments += other.segments
     bytes += other.bytes

@@ -18,7 +18,8 @@ package struct RetentionLimits: Sendable, Equatable {
 
   package var isEmpty: Bool { ageMs == nil && maximumBytes == nil }
 
-  /// The time between two passes of a worker, in milliseconds: a minute, or for a long age a thousandth of it, an hour at most.
+  /// The time between two passes of a worker over a directory, in milliseconds: a minute, or for a long age a thousandth of it, an hour
+  /// at most.
   package var intervalMs: Int {
     maximumBytes == nil ? Int(min(max((ageMs ?? 0) / 1_000, 60_000), 3_600_000)) : 60_000
   }
@@ -44,6 +45,17 @@ package struct RetentionReport: Sendable {
   package var bytes: Int { removed.reduce(0) { $0 + $1.bytes } }
   /// The latest end of a removed segment, in unix milliseconds; nil if there is none.
   package var untilMs: Int64? { removed.filter { $0.segments > 0 }.map(\.untilMs).max() }
+
+  /// Adds what one rule has removed of a session, or would remove.
+  mutating func add(_ new: RemovedSegments, _ isDryRun: Bool) {
+    if new.isEnding { ending.insert(new.session) }
+    guard new.segments > 0 else { return }
+    guard let known = removed.firstIndex(where: { $0.session == new.session }) else { return removed.append(new) }
+    // In a dry run, several rules may remove the same segments.
+    if !isDryRun { removed[known].add(new) } else if new.segments > removed[known].segments { removed[known] = new }
+  }
+
+  mutating func sort() { removed.sort { $0.session.description < $1.session.description } }
 }
 
 package struct RollingRetention: Sendable {
@@ -83,7 +95,8 @@ package struct RollingRetention: Sendable {
       let age = limits.ageMs.map { RemovalRule.published(byMs: nowMs - $0) }
       for session in sessions where shouldContinue() { perform(age, on: session, isDryRun, &report) }
       if let maximum = limits.maximumBytes, shouldContinue() {
-        let oldest = OldestSegments(output: output, bytes: bytes, nowMs: nowMs, shouldContinue: shouldContinue)
+        let oldest = OldestSegments(
+          sessions: SizedOutput(output: output, bytes: bytes), nowMs: nowMs, shouldContinue: shouldContinue)
         try removeOldest(oldest, of: sessions, beyond: maximum, isDryRun, &report)
         if !isDryRun { removeSuperseded(of: sessions, beyond: RetentionLimits.most(of: maximum), &report) }
         bytes.keep(sessions)
@@ -91,13 +104,13 @@ package struct RollingRetention: Sendable {
     } catch {
       report.failures.append(error)
     }
-    report.removed.sort { $0.session.description < $1.session.description }
+    report.sort()
     return report
   }
 
   /// Removes the oldest segments. The bytes that go with a segment are an estimate, so all are counted again, and more are removed.
   private func removeOldest(
-    _ oldest: OldestSegments, of sessions: [SessionID], beyond maximum: Int, _ isDryRun: Bool,
+    _ oldest: OldestSegments<SizedOutput>, of sessions: [SessionID], beyond maximum: Int, _ isDryRun: Bool,
     _ report: inout RetentionReport
   ) throws {
     for _ in 0..<(isDryRun ? 1 : Self.rounds) {
@@ -164,18 +177,7 @@ package struct RollingRetention: Sendable {
     } catch {
       report.failures.append(error)
     }
-    if removed.isEnding { report.ending.insert(session) }
-    guard removed.segments > 0 else { return }
-    // In a dry run, both limits may remove the same segments.
-    if let known = report.removed.firstIndex(where: { $0.session == session }) {
-      if isDryRun {
-        if removed.segments > report.removed[known].segments { report.removed[known] = removed }
-      } else {
-        report.removed[known].add(removed)
-      }
-    } else {
-      report.removed.append(removed)
-    }
+    report.add(removed, isDryRun)
   }
 }
 

@@ -18,7 +18,7 @@ struct RetentionOptions: ParsableArguments {
 struct VideoBytesOption: ParsableArguments {
   @Option(
     help: ArgumentHelp(
-      "Remove the oldest segments until all sessions take at most this many bytes of the disk, as 500GB.",
+      "Remove the oldest segments until all sessions take at most this many bytes, as 500GB.",
       valueName: "bytes"),
     transform: ByteCount.parse)
   var maxBytes: Int?

@@ -117,11 +117,8 @@ struct RunCommand: ReportingCommand {
     try Lease.validate(lease)
     try source.requireOne()
     try source.remote.validate(lease: lease)
-    let spoolOptions = [
-      "--output": output != nil, "--max-bytes": retention.videos.maxBytes != nil,
-    ]
-    if source.spool == nil, let option = spoolOptions.filter(\.value).keys.min() {
-      throw ValidationError("\(option) works with a spool only")
+    if source.spool == nil && output != nil {
+      throw ValidationError("--output works with --spool; with --queue, sessions go to the --store")
     }
     try storeLayout.validate(withStore: source.spool == nil)
     if source.spool == nil, storeLayout.layout == .packed, hls {
@@ -224,11 +221,13 @@ struct RunCommand: ReportingCommand {
   private func passes(
     in store: any WorkerStore, _ shutdown: ShutdownState, _ logger: Logger
   ) -> RetentionPasses? {
-    if let store = store as? DirectoryStore, !retention.limits.isEmpty {
+    guard !retention.limits.isEmpty else { return nil }
+    if let store = store as? DirectoryStore {
       return RetentionPasses(retention.limits, of: store, shutdown: shutdown, logger: logger)
     }
-    guard let store = store as? ObjectStore, let age = retention.retain else { return nil }
-    return RetentionPasses(ageMs: age.ms, of: store, shutdown: shutdown, logger: logger)
+    return (store as? ObjectStore).map {
+      RetentionPasses(retention.limits, of: $0, shutdown: shutdown, logger: logger)
+    }
   }
 
   private func serve(
@@ -318,7 +317,7 @@ struct RunCommand: ReportingCommand {
       ObjectStore(
         remote.objects, name: remote.name, staging: staging, kinds,
         announcesEnds: queue.takesEvents || notifications.json || notifications.notify != nil,
-        findsQuiet: endAfter != nil, isWindow: retention.retain != nil, layout: storeLayout.layout)
+        findsQuiet: endAfter != nil, isWindow: !retention.limits.isEmpty, layout: storeLayout.layout)
     )
   }
 }

@@ -149,9 +149,6 @@ import Testing
       #expect(try status(["prune"], "--max-bytes", bytes) == 64)
       #expect(try status(["run", "--drain"], "--max-bytes", bytes) == 64)
     }
-    let store = ["--queue", "redis://localhost", "--store", "s3://bucket"]
-    let stored = try Tool.run(EncoderWorker.path, store + ["--max-bytes", "1000"])
-    #expect(stored.status == 64 && stored.errors.contains("--max-bytes works with a spool only"), "\(stored.errors)")
     // An option that removes is no setting.
     for name in ["RETAIN", "MAX_BYTES", "SEGMENTS"] {
       let result = try Tool.run(

@@ -1,7 +1,7 @@
 import FileSystem
 
 /// A walk over the keys below a prefix, in their order.
-struct ListWalk {
+package struct ListWalk {
   private let prefix: String
   private let objects: any ObjectClient
   private let name: String
@@ -18,7 +18,7 @@ struct ListWalk {
   /// Returns the next objects; nil at the end.
   ///
   /// - Throws: ``Failure`` for keys that are out of order: such a list might never end.
-  mutating func next() throws -> [ObjectInfo]? {
+  package mutating func next() throws -> [ObjectInfo]? {
     let page = try objects.list(prefix, after: last)
     guard !page.isEmpty else { return nil }
     var before = last

@@ -13,6 +13,9 @@ package final class StoredHeads: Sendable {
     package let startMs, endMs: Int64
     package let frames, segments, gaps, bytes: Int
     package let isComplete: Bool
+    /// The number of first segments that were removed, and whether objects of them may still be there.
+    let removed: Int
+    let isRemoving: Bool
   }
 
   package enum Content: Sendable, Equatable {
@@ -20,10 +23,16 @@ package final class StoredHeads: Sendable {
     /// It cannot be read.
     case damaged(String)
     case deleted
-    case nothing
+    /// Nothing is published. Retention may still have to remove its objects.
+    case nothing(isRemoving: Bool)
 
     /// Whether it is in a list.
-    var isListed: Bool { self != .deleted && self != .nothing }
+    var isListed: Bool {
+      switch self {
+      case .published, .damaged: true
+      case .deleted, .nothing: false
+      }
+    }
   }
 
   private struct Entry: Sendable {
@@ -80,11 +89,19 @@ package final class StoredHeads: Sendable {
 
   private let store: StoredSessions
   private let clock: @Sendable () -> Int
+  /// Whether the pages of long sessions are read, for the number of gaps.
+  private let countsGaps: Bool
   private let state = Monitor(State())
   /// Only one thread makes steps.
   private let round = Mutex(Round())
 
-  init(of store: StoredSessions, clock: @escaping @Sendable () -> Int) { (self.store, self.clock) = (store, clock) }
+  /// - Parameter countsGaps: whether the pages of long sessions are read, for the number of gaps.
+  init(
+    of store: StoredSessions, countsGaps: Bool = true,
+    clock: @escaping @Sendable () -> Int = MonotonicClock.milliseconds
+  ) {
+    (self.store, self.countsGaps, self.clock) = (store, countsGaps, clock)
+  }
 
   // MARK: - Answers
 
@@ -139,6 +156,17 @@ package final class StoredHeads: Sendable {
     state.read { $0.entries[id] }.flatMap { $0.content.isListed ? ($0.content, $0.revision) : nil }
   }
 
+  /// All sessions of the index.
+  var all: [SessionID: Content] { state.read { $0.entries.mapValues(\.content) } }
+
+  /// The facts of the sessions that have something published.
+  var published: [SessionID: Totals] {
+    all.compactMapValues { content in if case .published(let totals) = content { totals } else { nil } }
+  }
+
+  /// The number of lists of the last whole round.
+  var lists: Int { state.read { $0.lists } }
+
   /// Returns the tag of a session's head; nil if it is not known.
   func tag(of id: SessionID) -> ObjectTag? { state.read { $0.entries[id]?.tag } }
 
@@ -167,6 +195,19 @@ package final class StoredHeads: Sendable {
     guard state.read({ nowMs >= $0.dueMs }) else { return }
     try round.withLockIfAvailable { round in
       repeat { _ = try step(&round, heads: Self.atOnce) } while round.walk != nil
+    }
+  }
+
+  /// Makes a round, whether one is due or not.
+  ///
+  /// - Parameter check: called between requests; after an error that it throws, the next round goes on.
+  /// - Throws: an error of the store.
+  func readAll(_ check: () throws -> Void) throws {
+    try round.withLock { round in
+      repeat {
+        try check()
+        _ = try step(&round, heads: Self.atOnce)
+      } while round.walk != nil
     }
   }
 
@@ -264,11 +305,12 @@ package final class StoredHeads: Sendable {
     let session = store.session(head.session)
     let content: Content
     do {
-      if let published = try session.head().published {
-        pages = try facts(of: published, known?.pages ?? [:], in: session)
+      let head = try session.head()
+      if let published = head.published {
+        if countsGaps { pages = try facts(of: published, known?.pages ?? [:], in: session) }
         content = try .published(Totals(published, pages))
       } else {
-        content = .nothing
+        content = .nothing(isRemoving: head.isRemoving)
       }
     } catch is SessionDeleted {
       content = .deleted
@@ -316,7 +358,8 @@ extension StoredHeads.Totals {
     }
     self.init(
       startMs: index.startMs, endMs: index.endMs, frames: index.frames, segments: index.count, gaps: gaps,
-      bytes: index.bytes, isComplete: index.isComplete)
+      bytes: index.bytes, isComplete: index.isComplete, removed: published.retention?.segments ?? 0,
+      isRemoving: published.retention?.isRemoving == true)
   }
 }
 

@@ -59,7 +59,7 @@ extension StoredSessions {
   /// Returns a walk over the keys below a prefix, in their order.
   ///
   /// - Parameter key: the walk begins behind it; nil for the beginning.
-  func walk(_ prefix: String, after key: String? = nil) -> ListWalk {
+  package func walk(_ prefix: String, after key: String? = nil) -> ListWalk {
     ListWalk(prefix, of: objects, name: name, after: key)
   }
 }

@@ -1,0 +1,58 @@
+// When the segments of a stored session were published: the ages of their manifests, as lists of the store tell them.
+
+import Encoding
+import FileSystem
+
+/// The times of publication of a session's segments. Ask for the segments in order.
+struct StoredPublications {
+  private var walk: ListWalk
+  private let nowMs: Int64
+  private let prefix: String
+  /// Of the list that was read last, the next one at its end.
+  private var listed: [(startMs: Int64, publishedMs: Int64)] = []
+
+  /// - Parameters:
+  ///   - startMs: of the first segment that is asked for.
+  ///   - nowMs: in unix milliseconds.
+  init(of session: ObjectSession, from startMs: Int64, nowMs: Int64) {
+    (self.nowMs, prefix) = (nowMs, session.key(""))
+    walk = ListWalk(
+      session.key("segment-"), of: session.objects, name: session.name, after: session.key(Self.stem(startMs)))
+  }
+
+  /// The beginning of the names of a segment's objects.
+  static func stem(_ startMs: Int64) -> String { String(SegmentName.video(startMs).prefix(8 + 13)) }
+
+  /// Returns when a segment was published, in unix milliseconds; nil if it has no manifest, or the store tells no ages.
+  mutating func publishedMs(of startMs: Int64) throws -> Int64? {
+    while try read(), let next = listed.last, next.startMs <= startMs {
+      if next.startMs == startMs { return next.publishedMs }
+      listed.removeLast()
+    }
+    return nil
+  }
+
+  /// Returns when the latest of all segments behind was published, in unix milliseconds; nil if nobody knows.
+  mutating func latestMs() throws -> Int64? {
+    var latest: Int64?
+    while try read() {
+      latest = max(latest ?? .min, listed.map(\.publishedMs).max() ?? .min)
+      listed = []
+    }
+    return latest
+  }
+
+  /// - Returns: whether there is a next one.
+  private mutating func read() throws -> Bool {
+    while listed.isEmpty {
+      guard let page = try walk.next() else { return false }
+      listed = page.reversed().compactMap { object in
+        guard let start = SegmentName.start(ofManifest: String(object.key.dropFirst(prefix.count))),
+          let ageS = object.ageS
+        else { return nil }
+        return (start, nowMs - 1_000 * Int64(ageS))
+      }
+    }
+    return true
+  }
+}
