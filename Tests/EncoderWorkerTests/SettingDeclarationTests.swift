@@ -43,7 +43,7 @@ private let program: any ParsableCommand.Type = encoder_worker.EncoderWorker.sel
     "quarantine show": ["spool", "store", "unsigned", "store-header"],
     "quarantine retry": ["spool", "store", "unsigned", "store-header", "notify", "notify-secret-file"],
     "quarantine purge": ["spool", "store", "unsigned", "store-header"],
-    "prune": ["spool", "output", "lease"],
+    "prune": ["spool", "output", "lease", "store", "unsigned", "store-header"],
     "end": ["output", "spool", "store", "unsigned", "store-header"],
     "delete": sandbox.union(["output", "spool", "store", "unsigned", "store-header", "session-from"]),
     "serve": sandbox.union(["listen", "host", "min-free", "store", "unsigned", "store-header"]),

@@ -1,6 +1,8 @@
 import ArgumentParser
 import FileSystem
+import FrameBatches
 import Glibc
+import Remote
 import SegmentEncoder
 import Sessions
 import WorkQueues
@@ -9,15 +11,26 @@ struct PruneCommand: ReportingCommand {
   static let configuration = CommandConfiguration(
     commandName: "prune",
     abstract: "Remove leftovers of dead workers, and what is too old.",
+    usage: """
+      encoder-worker prune --spool <dir> [<options>]
+      encoder-worker prune --queue <url> --store <url> [<options>]
+      """,
     discussion: """
       Removes directories of dead workers, drafts, videos without a manifest and reasons without a batch. With --done, --quarantine or --sessions, it also removes batches and sessions that are older than an age: 30m, 12h, 7d, 4w. With --retain or --max-bytes, it removes the first segments of sessions that go on. A session without a publication for that age goes as a whole; with --max-bytes, after a day. A session that has not ended is ended first, and goes with the next run, after a worker has announced that. It never removes batches that wait or are claimed. It may run beside workers, and first watches workers of other hosts for a lease.
+
+      With --queue and --store, or --store alone, it does the same with done/, quarantine/ and the sessions of an object store. Ages are those of the store's own clock. Nothing else is removed there, but for what an interrupted removal has left.
       """)
 
   static let page = HelpPage(
-    example: "prune --spool spool --done 7d --dry-run", required: [["spool"]],
+    example: "prune --spool spool --done 7d --dry-run", required: [["spool"], ["queue", "store"]],
     common: ["done", "quarantine", "sessions", "retain", "max-bytes", "dry-run", "json"])
 
-  @OptionGroup var directories: SpoolOptions
+  @OptionGroup var place: BatchPlaceOptions
+
+  @Option(
+    name: .shortAndLong, help: .setting("The directory for sessions.", default: "SPOOL/output", valueName: "dir"),
+    completion: .directory)
+  var output: String?
 
   @Option(
     help: ArgumentHelp("Remove kept batches that are older than this: 12h, 7d.", valueName: "age"),
@@ -57,26 +70,20 @@ struct PruneCommand: ReportingCommand {
   @OptionGroup var settings: SettingsOption
 
   func validate() throws {
+    try place.requireOne()
+    if place.isOfStore { try CallOptions.refuse("--output", "-o", "--lease", without: "--spool") }
     if tombstones && sessions == nil { throw ValidationError("--tombstones works with --sessions AGE") }
     try Lease.validate(lease)
   }
 
   func execute() throws {
-    let pruning = try pruning()
-    let monitor = HeartbeatMonitor(lease: lease)
-    let watched = try pruning.watch(with: monitor)
-    if watched > 0 {
-      say("watching \(count(watched, "directory", "directories")) of other hosts' workers for \(lease) s")
-      sleep(UInt32(lease))
-    }
-    let (pruned, skipped, ending, failures) = pruning.run(with: monitor)
+    let (pruned, skipped, ending, failures) = try place.isOfStore ? pruneStore() : pruneSpool()
     for item in pruned {
       results.print(json: item.json, text: "\(item.path): \(item.what), \(size(item.bytes))".oneLine)
     }
     for path in skipped { say("\(path): left, another process holds its lock") }
-    for path in ending {
-      say("\(path): \(dryRun ? "would end" : "has ended"); prune removes it after a worker has announced that")
-    }
+    let end = dryRun ? "would end" : place.isOfStore ? "a worker ends it" : "has ended"
+    for path in ending { say("\(path): \(end); prune removes it after a worker has announced that") }
     for failure in failures { say("encoder-worker: \(failure)", .error) }
     let bytes = pruned.reduce(0) { $0 + $1.bytes }
     let verb = dryRun ? "would be removed" : "removed"
@@ -84,21 +91,47 @@ struct PruneCommand: ReportingCommand {
     if let failure = failures.first { throw ExitStatus.afterRetry(of: failure) }
   }
 
-  private func pruning() throws -> Pruning {
-    let spool = try Spool(opening: directories.spool)
-    if let output = directories.output {
-      let cause =
-        !DurableFile.isReachableDirectory(output)
-        ? "no directory" : !spool.allows(output: output) ? "batches lie there" : nil
-      if let cause { throw BadTarget(path: output, cause: cause, advice: "name the directory where sessions go") }
-    }
+  private var retention: Retention {
     var retention = Retention(nowMs: WallClock.nowMs)
     retention.keptMs = done?.ms
     retention.quarantinedMs = quarantine?.ms
     retention.sessionsMs = sessions?.ms
     retention.segments = RetentionLimits(ageMs: retain?.ms, maximumBytes: videos.maxBytes)
-    return Pruning(
-      spool: spool, output: directories.output, retention: retention,
-      tombstoneReason: tombstones ? "older than the maximum age of prune" : nil, isDryRun: dryRun)
+    return retention
+  }
+
+  private var tombstoneReason: String? { tombstones ? "older than the maximum age of prune" : nil }
+
+  private func pruneStore() throws -> Pruning.Result {
+    guard let store = place.store else { throw MissingOption.error("--store <url>", RemoteOptions.storeHelp) }
+    let objects = try S3Client(store, place.access.settings())
+    let id = WorkerID()
+    // This writes an object.
+    if !dryRun { try objects.requireConditions(tryingAt: "incoming/.\(id)", name: "\(store)") }
+    let staging = try Staging.temporary(for: id)
+    defer { staging.remove() }
+    return StoredPruning(
+      objects, name: "\(store)", staging: staging, retention: retention, tombstoneReason: tombstoneReason,
+      isDryRun: dryRun
+    ).run()
+  }
+
+  private func pruneSpool() throws -> Pruning.Result {
+    let spool = try Spool(opening: place.spool ?? "")
+    if let output {
+      let cause =
+        !DurableFile.isReachableDirectory(output)
+        ? "no directory" : !spool.allows(output: output) ? "batches lie there" : nil
+      if let cause { throw BadTarget(path: output, cause: cause, advice: "name the directory where sessions go") }
+    }
+    let pruning = Pruning(
+      spool: spool, output: output, retention: retention, tombstoneReason: tombstoneReason, isDryRun: dryRun)
+    let monitor = HeartbeatMonitor(lease: lease)
+    let watched = try pruning.watch(with: monitor)
+    if watched > 0 {
+      say("watching \(count(watched, "directory", "directories")) of other hosts' workers for \(lease) s")
+      sleep(UInt32(lease))
+    }
+    return pruning.run(with: monitor)
   }
 }

@@ -21,48 +21,24 @@ struct QuarantineCommand: DescribedCommand {
     @Flag(help: "Events that their receiver has refused, instead of batches.")
     var events = false
 
-    @Option(help: .setting(SpoolOptions.spoolHelp, valueName: "dir", place: .spool), completion: .directory)
-    var spool: String?
-
-    @Option(help: .call(RemoteOptions.queueHelp, valueName: "url"))
-    var queue: QueueAddress?
-
-    @Option(
-      help: .setting(
-        RemoteOptions.storeHelp, valueName: "url",
-        example: "s3://bucket", place: .store),
-      transform: S3Location.init(_:))
-    var store: S3Location?
-
-    @OptionGroup var access: StoreAccess
+    @OptionGroup var place: BatchPlaceOptions
     @OptionGroup var settings: SettingsOption
 
     func validate() throws {
-      try queue?.validate("--queue")
-      if events {
-        if queue != nil { throw ValidationError("--queue does not work with --events") }
-        return try RefusedEvents.validate(spool: spool, store: store)
-      }
-      guard isOfStore else {
-        if spool == nil { throw ValidationError("--spool DIR is missing, or --queue and --store") }
-        return
-      }
-      if store == nil { throw ValidationError("--queue and --store belong together") }
-      if CallOptions.has("--spool") { throw ValidationError("--spool, or --queue and --store: one or the other") }
-    }
-
-    /// Whether the call is about a store. A store of a file or of the environment does not count beside a spool.
-    private var isOfStore: Bool {
-      queue != nil || store != nil && (spool == nil || CallOptions.has("--store"))
+      guard events else { return try place.requireOne() }
+      if place.queue != nil { throw ValidationError("--queue does not work with --events") }
+      try RefusedEvents.validate(spool: place.spool, store: place.store)
     }
 
     func open() throws -> any BatchQuarantine {
-      guard isOfStore, let store else { return Quarantine(of: try Spool(opening: spool ?? "")) }
-      return ObjectBatchRepository(try S3Client(store, access.settings()), name: "\(store)").quarantined
+      guard place.isOfStore, let store = place.store else {
+        return Quarantine(of: try Spool(opening: place.spool ?? ""))
+      }
+      return ObjectBatchRepository(try S3Client(store, place.access.settings()), name: "\(store)").quarantined
     }
 
     func openEvents() throws -> RefusedNotifications {
-      try RefusedEvents.open(spool: spool, store: store, access)
+      try RefusedEvents.open(spool: place.spool, store: place.store, place.access)
     }
   }
 }
