@@ -37,6 +37,8 @@ let package = Package(
   name: "SegmentEncoder",
   products: [
     .library(name: "SegmentEncoder", targets: ["SegmentEncoder"]),
+    // For clients that read an object store; it needs libcurl and hiredis.
+    .library(name: "SegmentEncoderStore", targets: ["SegmentEncoderStore"]),
     .executable(name: "encoder-worker", targets: ["encoder-worker"]),
   ] + fuzzed,
   // Packages of a trait are fetched only for a client that turns the trait on.
@@ -143,6 +145,9 @@ let package = Package(
       ],
       swiftSettings: strict),
     .target(
+      name: "SegmentEncoderStore", dependencies: ["FileSystem", "Encoding", "Sessions", "Showing", "Remote"],
+      swiftSettings: strict),
+    .target(
       name: "Serving",
       dependencies: layers + ["SegmentEncoder", "CMicroHTTP", "CLinux"],
       resources: [.embedInCode("Assets")],
@@ -185,6 +190,9 @@ let package = Package(
       path: "examples/embedding/RunWorker", swiftSettings: strict),
     .executableTarget(
       name: "ShowSessions", dependencies: ["SegmentEncoder"], path: "examples/embedding/ShowSessions",
+      swiftSettings: strict),
+    .executableTarget(
+      name: "ShowStore", dependencies: ["SegmentEncoder", "SegmentEncoderStore"], path: "examples/embedding/ShowStore",
       swiftSettings: strict),
     .target(
       name: "TestSupport", dependencies: layers + ["SegmentEncoder", "CLinux"], path: "Tests/TestSupport",
@@ -242,7 +250,7 @@ let package = Package(
       of: [
         "FileSystem", "JSON", "Notifying", "SegmentEncoder", "CLinux", .product(name: "Logging", package: "swift-log"),
       ]),
-    tests("RemoteServiceTests", in: "EndToEnd/", of: ["FileSystem", "JSON", "FrameBatches", "Remote"]),
+    tests("RemoteServiceTests", in: "EndToEnd/", of: ["FileSystem", "JSON", "FrameBatches", "Remote", "ShowStore"]),
     tests("BrowserTests", in: "EndToEnd/"),
     tests("SystemTests", in: "EndToEnd/"),
     .target(

@@ -202,7 +202,7 @@ package final class StoredHeads: Sendable {
   ///
   /// - Parameter check: called between requests; after an error that it throws, the next round goes on.
   /// - Throws: an error of the store.
-  func readAll(_ check: () throws -> Void) throws {
+  package func readAll(_ check: () throws -> Void) throws {
     try round.withLock { round in
       repeat {
         try check()

@@ -83,6 +83,8 @@ package final class StoredOutput: Sendable {
     space.onShortage { [weak self] in self?.evictOldest() ?? false }
   }
 
+  deinit { remove() }
+
   /// The directory of all copies.
   package var path: String { scratch.path }
   /// The store's name in messages.
@@ -93,7 +95,7 @@ package final class StoredOutput: Sendable {
   /// Free bytes on the file system of the copies.
   package func freeBytes() throws -> Int { try staging.freeBytes() }
 
-  /// Removes all copies. Call it at the end.
+  /// Removes all copies. Call it at the end of a process, which may end before the last reference goes.
   package func remove() {
     state.withLock { state in
       state.copies.removeAll { _ in true }
