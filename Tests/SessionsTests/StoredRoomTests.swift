@@ -264,7 +264,7 @@ import Testing
   }
 
   /// Another worker makes a pass between the list of the index and the removal: together they remove as much as one.
-  @Test(arguments: [1, 2, 3])
+  @Test(arguments: 0...3)
   func twoPassesAtOnceRemoveAsMuchAsOne(request: Int) throws {
     let store = try store(.hls)
     try publish(0..<60, store)
