@@ -29,13 +29,17 @@ package struct MP4Track {
   /// - Parameter keys: the number of key frames besides the first ones of the chunks.
   package static func tableSize(samples: Int, chunks: Int, keys: Int) -> Int { 12 * samples + 24 * chunks + 4 * keys }
 
-  /// Adds contiguous samples from `offset` on; the first is a key frame in any case.
+  /// Adds contiguous samples from `offset` on.
   ///
-  /// - Parameter description: of video.
-  package mutating func append(_ samples: [Sample], at offset: UInt64, as description: VideoDescription? = nil) {
+  /// - Parameters:
+  ///   - description: of video.
+  ///   - isContinued: whether the first sample refers to samples before it; else it is a key frame in any case.
+  package mutating func append(
+    _ samples: [Sample], at offset: UInt64, as description: VideoDescription? = nil, isContinued: Bool = false
+  ) {
     if let description, !descriptions.contains(description) { descriptions.append(description) }
     let index = descriptions.firstIndex { $0 == description } ?? 0
-    for (index, sample) in samples.enumerated() where index == 0 || sample.isKey {
+    for (index, sample) in samples.enumerated() where index == 0 && !isContinued || sample.isKey {
       keys.append(UInt32(sizes.count + index + 1))
     }
     chunks.append((offset, samples.count, index + 1))

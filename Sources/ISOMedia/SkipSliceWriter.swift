@@ -55,7 +55,7 @@ package struct SkipSliceWriter {
     return NALUnit.lengthPrefixed(coder.slice.unit)
   }
 
-  /// Sets the number of a coded picture among all pictures of the segment.
+  /// Sets the number of a coded picture among all pictures of the segment. Later pictures refer to each of them: only so do numbers count.
   ///
   /// - Parameter unit: a P slice of the encoder's as a NAL unit behind its length.
   package func renumber(_ unit: inout [UInt8], _ number: Int) throws(SegmentMismatch) {
@@ -63,7 +63,8 @@ package struct SkipSliceWriter {
     let (header, first, kind, set) = (slice.bits(8), slice.unsigned(), slice.unsigned(), slice.unsigned())
     let start = 32 + slice.position
     let bytes = start / 8...(start + frameNumberBits - 1) / 8
-    guard header & 0x1F == NALUnit.Kind.slice.rawValue, first == 0, kind == 5, set == pictureParameterSet,
+    guard header & 0x1F == NALUnit.Kind.slice.rawValue, header & 0x60 != 0, first == 0, kind == 5,
+      set == pictureParameterSet,
       unit.prefix(4).reduce(0, { $0 << 8 | Int($1) }) == unit.count - 4, bytes.upperBound < unit.count
     else { throw SegmentMismatch("a coded picture is of another kind") }
     // Without zeros at its number, before or after, its emulation prevention bytes stay the same.
@@ -76,6 +77,16 @@ package struct SkipSliceWriter {
       setNumber(number, in: &payload, at: slice.position)
       unit = NALUnit.lengthPrefixed(NALUnit.unit(of: payload))
     }
+  }
+
+  /// Whether a coded picture is a repeat, of any number.
+  ///
+  /// - Parameter repeated: a repeat with the number 1.
+  package func isRepeat(_ unit: [UInt8], as repeated: [UInt8]) -> Bool {
+    // Emulation prevention adds some bytes to a number with zeros.
+    guard abs(unit.count - repeated.count) <= 4 else { return false }
+    var unit = unit
+    return (try? renumber(&unit, 1)) != nil && unit == repeated
   }
 
   private func setNumber(_ number: Int, in bytes: inout [UInt8], at start: Int) {

@@ -20,7 +20,7 @@ public struct StitchedScreen {
 
   public init(_ session: PublishedSession, in scratch: ScratchDirectory) throws {
     let film = scratch.path("\(session.index.session)-screen.mp4")
-    try Tool.output(EncoderWorker.path, ["stitch", session.path, "--to", film])
+    try Tool.output(EncoderWorker.path, ["stitch", session.path, "--to", film, "--key-every", "0"])
     let probe = try Probe(film)
     self.session = session
     video = probe.packets(of: 0)

@@ -6,7 +6,7 @@ import FrameBatches
 import ISOMedia
 import Sessions
 
-/// The part of a session that a film shows, its speed, and the handling of idle time.
+/// The part of a session that a film shows, its speed, the handling of idle time, and its key frames.
 package struct Clip: Sendable, Equatable {
   /// A whole session.
   package static let whole = Clip(from: nil, to: nil)
@@ -16,18 +16,23 @@ package struct Clip: Sendable, Equatable {
   package let speed: FilmSpeed
   /// The handling of idle time; nil to keep it.
   package let idle: IdleRule?
+  /// Those of an MP4.
+  let keyFrames: KeyFrameRule
 
   /// - Parameters:
   ///   - from: nil for the session's start.
   ///   - to: where the film ends; nil for the session's end.
-  package init(from: SessionInstant?, to: SessionInstant?, speed: FilmSpeed = .normal, idle: IdleRule? = nil) {
-    (self.from, self.to, self.speed, self.idle) = (from, to, speed, idle)
+  package init(
+    from: SessionInstant?, to: SessionInstant?, speed: FilmSpeed = .normal, idle: IdleRule? = nil,
+    keyFrames: KeyFrameRule = .standard
+  ) {
+    (self.from, self.to, self.speed, self.idle, self.keyFrames) = (from, to, speed, idle, keyFrames)
   }
 
   var isWhole: Bool { from == nil && to == nil }
 
   /// Returns the clip with another handling of idle time.
-  func with(idle: IdleRule) -> Clip { Clip(from: from, to: to, speed: speed, idle: idle) }
+  func with(idle: IdleRule) -> Clip { Clip(from: from, to: to, speed: speed, idle: idle, keyFrames: keyFrames) }
 
   /// Returns the part of a session in unix milliseconds, without what lies outside of the session.
   ///
@@ -201,6 +206,7 @@ extension StitchPlan {
     try self.init(
       part.segments, gaps: gaps, range: clip.isWhole ? nil : part.range, speed: clip.speed, as: form, idle: clip.idle,
       marks: part.marks, haveEqualKeys: haveEqualKeys)
+    keyFrames = clip.keyFrames
     guard !parts.isEmpty else {
       throw BadClip(
         session: session, fault: .gap, fromMs: part.range.lowerBound, toMs: part.range.upperBound, bounds: part.bounds)

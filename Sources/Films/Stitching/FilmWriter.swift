@@ -21,9 +21,13 @@ struct FilmWriter {
   /// Whether a frame was captured in what the film shows. WebKitGTK waits for ever for the first text of a track without any.
   private var hasTexts = false
   private var end: Int
-  /// The film's duration so far, in ticks.
+  /// The duration of the parts so far, in ticks.
   private var now: Int64 = 0
   private var clock: FilmClock
+  private var keyFrames: KeyFrameMerger
+  private var held = HeldParts()
+  /// The number of pictures that are written since the last key frame, with it.
+  private var count = 0
   private let chapters: [Chapter]
   private static let movieOffset = MP4Movie.fileType.count
   /// A film has at least this many bytes for each unused byte: 0.5 %.
@@ -35,6 +39,7 @@ struct FilmWriter {
     let kinds = Set(plan.parts.map(\.segment.pictureKind))
     isMixed = kinds.count > 1
     clock = FilmClock(plan.speed)
+    keyFrames = KeyFrameMerger(plan.keyFrames)
     let samples = plan.parts.reduce(0) { sum, part in
       let own = part.segment.samples + part.segment.frames.count + 1
       return sum + own + plan.mostRepeats(in: part, ofPictures: own)
@@ -56,23 +61,39 @@ struct FilmWriter {
     var samples = try self.samples(of: part, from: videos)
     // The parts of a kind have one description.
     samples.parameterSets.keyPicture = samples.parameterSets.keyPicture ?? known?.parameterSets.keyPicture
+    let range = now..<now + samples.video.reduce(0) { $0 + $1.duration }
+    let since = keyFrames.merge(&samples, as: samples.description(of: segment), in: range)
     if isMixed { samples.carryParameterSets() }
     let description = samples.description(of: segment)
     descriptions[segment.pictureKind] = description
     guard known == nil || known == description else {
       throw BadSession(segment.file, "other parameter sets than its manifest makes one expect")
     }
+    now = range.upperBound
+    let part = FilmPart(samples: samples, description: description, range: range)
+    for part in held.add(part, since: since) { try write(part) }
+  }
+
+  private mutating func write(_ part: FilmPart) throws {
+    var samples = part.samples
+    if part.needsRepeats { samples.addRepeats(onGridFrom: part.range.lowerBound) }
+    if samples.isContinued {
+      try samples.number(after: count, SkipSliceWriter(after: samples.parameterSets))
+    } else {
+      count = 0
+    }
+    count += samples.video.count
     let texts = samples.timing.flatMap(\.data)
     let pictures = samples.video.flatMap(\.data)
     hasTexts = hasTexts || samples.timing.contains { $0.data.count > 2 }
     timing.append(samples.timing, at: UInt64(end))
-    video.append(samples.video, at: UInt64(end + texts.count), as: description)
+    video.append(
+      samples.video, at: UInt64(end + texts.count), as: part.description, isContinued: samples.isContinued)
     try file.write(texts + pictures, at: end)
     end += texts.count + pictures.count
-    now += samples.video.reduce(0) { $0 + $1.duration }
   }
 
-  /// Reads the samples of a part, as the film has them.
+  /// Reads the samples of a part, as the film has them but for key frames and repeats.
   private mutating func samples(of part: StitchPlan.Part, from videos: some SegmentVideos) throws -> SegmentSamples {
     var samples = try PartSamples(part, of: plan, from: videos)
     try samples.fillTime()
@@ -82,7 +103,6 @@ struct FilmWriter {
     samples.retime(&clock)
     try samples.divideUnreadable()
     try samples.open()
-    samples.addRepeats(from: now)
     return samples.samples
   }
 
@@ -92,10 +112,11 @@ struct FilmWriter {
       startMs: plan.zeroMs == nil ? plan.shown.lowerBound : nil)
   }
 
-  /// Writes `moov` and the header of `mdat`.
+  /// Writes the last parts, `moov` and the header of `mdat`.
   ///
   /// - Returns: the film's size in bytes.
   mutating func finish() throws -> Int {
+    for part in held.flush() { try write(part) }
     let mediaOffset = Self.movieOffset + movieSpace
     var media = MP4Box()
     media.u32(1)  // the size follows in 64 bits

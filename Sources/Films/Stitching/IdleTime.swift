@@ -99,7 +99,7 @@ extension SegmentSamples {
       let isShortened = part.isIdle(atMs: part.skippedMs + now / ticks)
       let (start, end) = (part.film(now, scale: ticks), part.film(now + sample.duration, scale: ticks))
       now += sample.duration
-      if index > 0, writer.makes(sample.data, as: repeated) {
+      if index > 0, writer.isRepeat(sample.data, as: repeated) {
         guard end > start else { continue }
         if let picture = waiting.take() {
           pictures.append(picture.lasting(end - start))
@@ -130,17 +130,5 @@ extension SegmentSamples {
       let end = part.film(now, scale: MediaTime.ticks(ms: 1))
       return end > start ? text.lasting(end - start) : nil
     }
-  }
-}
-
-extension SkipSliceWriter {
-  /// Whether a coded picture is a repeat, of any number.
-  ///
-  /// - Parameter repeated: a repeat with the number 1.
-  fileprivate func makes(_ unit: [UInt8], as repeated: [UInt8]) -> Bool {
-    // Emulation prevention adds some bytes to a number with zeros.
-    guard abs(unit.count - repeated.count) <= 4 else { return false }
-    var unit = unit
-    return (try? renumber(&unit, 1)) != nil && unit == repeated
   }
 }

@@ -72,9 +72,4 @@ struct PartSamples<Videos: SegmentVideos> {
       throw BadSession(segment.file, "\(error)")
     }
   }
-
-  /// Repeats pictures as players need it.
-  ///
-  /// - Parameter start: of the part, in ticks from the film's start.
-  mutating func addRepeats(from start: Int64) { samples.addRepeats(onGridFrom: start) }
 }

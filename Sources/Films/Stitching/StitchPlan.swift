@@ -50,6 +50,7 @@ package struct StitchPlan: Equatable {
   let gaps: Int
   /// The instant that counts as 0, for pictures without a clock; nil if instants are unix milliseconds.
   var zeroMs: Int64?
+  var keyFrames = KeyFrameRule.standard
 
   /// The shortest gap of a fast film that is a chapter, in milliseconds of the film.
   private static let shortestChapterMs: Int64 = 1_000

@@ -12,6 +12,11 @@ extension SegmentSamples {
   /// Maximum duration of a fragment's sample: see ``ParameterSets/atOneFrameASecond``.
   private static let longestInFragment = MediaTime.ticks(ms: 1_000)
 
+  /// How long a picture that stays has repeats at its beginning and at its end, in ticks.
+  package static let repeatedTicks = (
+    first: MediaTime.ticks(ms: gridMs * Int64(firstRepeats)), last: MediaTime.ticks(ms: gridMs * Int64(lastRepeats))
+  )
+
   /// An upper bound of the repeats that ``addRepeats(onGridFrom:)`` adds to some pictures.
   ///
   /// - Parameter lengthMs: how long they are shown, rounded down.

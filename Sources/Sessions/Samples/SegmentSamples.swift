@@ -16,6 +16,8 @@ package struct SegmentSamples {
   private(set) var isInBand = false
   /// Whether the bytes of the samples are zeros.
   private(set) var isOutline = false
+  /// Whether the first picture repeats the one before it in a film, and is no key frame.
+  package private(set) var isContinued = false
 }
 
 extension SegmentSamples {
@@ -92,15 +94,31 @@ extension SegmentSamples {
     try requireReadableDurations(file)
   }
 
-  /// Numbers the pictures behind the first one.
+  /// Numbers the pictures behind the first one, which is a key frame. If it is none, see ``number(after:_:)``.
   package func numbered(_ samples: [Sample], _ writer: SkipSliceWriter) throws(SegmentMismatch) -> [Sample] {
     var numbered = samples
     for index in samples.indices.dropFirst() {
-      var data = samples[index].data
-      try writer.renumber(&data, index)
-      numbered[index] = Sample(duration: samples[index].duration, data: data)
+      numbered[index] = try samples[index].numbered(index, writer)
     }
     return numbered
+  }
+
+  /// Makes a repeat of the key frame, whose picture is on screen before it.
+  ///
+  /// - Throws: ``SegmentMismatch`` for the video of another encoder, which stays as it is.
+  package mutating func continuePicture(_ writer: SkipSliceWriter) throws(SegmentMismatch) {
+    var continued = self
+    continued.video[0] = Sample(duration: video[0].duration, data: writer.picture(1))
+    continued.isContinued = true
+    try continued.number(after: 1, writer)
+    self = continued
+  }
+
+  /// Numbers all pictures of samples that continue others.
+  ///
+  /// - Parameter count: the number of pictures since the last key frame, with it.
+  package mutating func number(after count: Int, _ writer: SkipSliceWriter) throws(SegmentMismatch) {
+    for index in video.indices { video[index] = try video[index].numbered(count + index, writer) }
   }
 
   private static let longest = MediaTime.ticks(ms: MediaTime.maximumSampleMs)
@@ -116,7 +134,7 @@ extension SegmentSamples {
 
   /// Puts the parameter sets before each key frame, for readers of pictures of several kinds.
   package mutating func carryParameterSets() {
-    for (index, sample) in video.enumerated() where index == 0 || sample.isKey {
+    for (index, sample) in video.enumerated() where index == 0 && !isContinued || sample.isKey {
       video[index] = Sample(
         duration: sample.duration, data: parameterSets.lengthPrefixed + sample.data, isKey: sample.isKey)
     }
@@ -250,4 +268,10 @@ extension BoxReader {
 extension Sample {
   /// Returns an empty text of the timing track, which stands for a gap.
   package static func gap(lasting duration: Int64) -> Sample { Sample(duration: duration, data: [0, 0]) }
+
+  fileprivate func numbered(_ number: Int, _ writer: SkipSliceWriter) throws(SegmentMismatch) -> Sample {
+    var data = data
+    try writer.renumber(&data, number)
+    return Sample(duration: duration, data: data)
+  }
 }

@@ -44,24 +44,42 @@ struct PartOptions: ParsableArguments {
   }
 }
 
-/// The part of a session that a film shows, and its speed; the same for every command that makes a film.
+/// The part of a session that a film shows, its speed, and its key frames; the same for every command that makes a film.
 struct ClipOptions: ParsableArguments {
   @OptionGroup var part: PartOptions
 
   @Option(help: ArgumentHelp("Speed of the film, 0.1 to 100000. (default: 1)", valueName: "x"))
   var speed: String?
 
+  @Option(
+    help: ArgumentHelp(
+      "Seconds without a key frame while the picture stays, 0 to 600; 0 has one a segment. (default: 120)",
+      valueName: "seconds"))
+  var keyEvery: Int64?
+
   func validate() throws { _ = try clip(idle: nil) }
 
-  var isEmpty: Bool { part.from == nil && part.toTime == nil && part.duration == nil && speed == nil }
+  var isEmpty: Bool {
+    part.from == nil && part.toTime == nil && part.duration == nil && speed == nil && keyEvery == nil
+  }
 
   /// - Parameter idle: the handling of idle time; nil to keep it.
   func clip(idle: IdleRule?) throws -> Clip {
     guard let speed = FilmSpeed(speed ?? "1") else {
       throw ValidationError("--speed '\(speed ?? "")': it is \(FilmSpeed.rule)")
     }
+    guard let keyFrames = keyEvery.map(KeyFrameRule.init) ?? .standard else {
+      throw ValidationError("--key-every '\(keyEvery ?? 0)': it is a number of seconds, 0 to 600")
+    }
     let (from, to) = try part.instants()
-    return Clip(from: from, to: to, speed: speed, idle: idle)
+    return Clip(from: from, to: to, speed: speed, idle: idle, keyFrames: keyFrames)
+  }
+
+  /// - Throws: wrong usage if a film has no key frames.
+  func validate(for form: FilmForm) throws {
+    if keyEvery != nil, form != .mp4 {
+      throw ValidationError("--key-every is for MP4; pictures of other forms need no key frame")
+    }
   }
 
   /// - Throws: wrong usage if the path of a film is meant as its end.

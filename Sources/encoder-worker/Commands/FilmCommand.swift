@@ -84,6 +84,7 @@ struct FilmCommand: ReportingCommand {
     try FilmSizeOptions.requireFilm(to, "film")
     try size.validate(for: form)
     try part.requireNoInstant(to)
+    try part.validate(for: form)
     try idle.validate(for: form, at: part.clip(idle: nil).speed)
     try map.validate(for: form, named: to)
     if assumedStart != nil { try part.requireNoClock() }

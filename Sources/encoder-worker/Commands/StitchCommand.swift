@@ -96,13 +96,15 @@ struct StitchCommand: ReportingCommand {
     }
     if format == .hls, !part.isEmpty {
       throw ValidationError(
-        "--from, --to-time, --duration and --speed are for films; HLS has whole segments: use --format mp4")
+        "--from, --to-time, --duration, --speed and --key-every are for films; HLS has whole segments: use --format mp4"
+      )
     }
     if format == .hls, !idle.isEmpty {
       throw ValidationError("--idle is for films; HLS has whole segments: use --format mp4")
     }
     try part.requireNoInstant(to)
     let made = format == .mp4 ? form : .mp4
+    try part.validate(for: made)
     try idle.validate(for: made, at: part.clip(idle: nil).speed)
     try map.validate(for: made, named: to)
   }

@@ -49,6 +49,17 @@ import Testing
     try expectSameSamples(of: EncoderWorker.encode(Fixture(fixture), into: scratch))
   }
 
+  /// More pictures follow a key frame than their numbers count, and coded ones are among them.
+  @Test func filmOfAnIdleScreenIsTheSame() throws {
+    let folder = try NumberedFolder("idle", in: scratch)
+    for (index, number) in ([1, 1, 1, 2] + Array(repeating: 3, count: 30) + [4]).enumerated() {
+      try folder.add("\(NumberedFolder.startMs + 1_000 * Int64(index)).png", number)
+    }
+    let result = try EncoderWorker.run("encode", folder.path, "--output", scratch.path("out"), "--session", "idle")
+    try #require(result.status == 0, "\(result.errors)")
+    try expectSameSamples(of: PublishedSession(scratch.path("out/idle")))
+  }
+
   @Test(arguments: ["small", "sharp", "archive"])
   func filmsOfEachQualityAreTheSame(quality: String) throws {
     let session = try EncoderWorker.encode(Fixture("gap"), into: scratch)

@@ -26,7 +26,8 @@ import Testing
     let instants = Set(video.map(\.pts))
     for frame in session.captured { #expect(instants.contains((frame.timeMs - start) * 90)) }
     // The film has key frames at the starts of segments only.
-    #expect(video.filter(\.isKey).map(\.pts) == session.manifests.map { ($0.startMs - start) * 90 })
+    let keys = video.filter(\.isKey).map(\.pts)
+    #expect(keys.first == 0 && Set(keys).isSubset(of: session.manifests.map { ($0.startMs - start) * 90 }))
 
     let texts = try Probe.timingTexts(film)
     #expect(texts == session.manifests.flatMap { $0.frames.map { TimingEntry($0) } })

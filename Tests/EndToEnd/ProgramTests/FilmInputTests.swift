@@ -125,7 +125,7 @@ import Testing
     let made = try facts("stay", "--capture", "onChange")
     #expect(made.durationMs == 336_000 && made.idleCutMs == 12_000)
     #expect(try keys() <= 12)
-    let fives = try film("stay", "--capture", "onChange", "--segment", "5", to: "fives.mp4")
+    let fives = try film("stay", "--capture", "onChange", "--segment", "5", "--key-every", "0", to: "fives.mp4")
     #expect(fives.status == 0)
     #expect(try keys("fives.mp4") > 4 * keys())
     #expect(try bytes("film.mp4").count < bytes("fives.mp4").count)
