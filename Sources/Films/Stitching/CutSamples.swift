@@ -8,12 +8,26 @@ extension SegmentSamples {
   /// Removes what is shown before an instant. The picture on screen then becomes the first one, for the rest of its time.
   ///
   /// - Returns: the start of the first picture's sample, in ticks from the segment's start. Unless it is 0, the picture refers to
-  ///   others: see ``open(with:_:)``.
+  ///   others: see ``open(with:)``.
   mutating func removeBeginning(ofMs lengthMs: Int64) -> Int64 {
     let length = MediaTime.ticks(ms: lengthMs)
     let (pictures, start) = Self.removing(length, from: video)
-    set(video: pictures, timing: Self.removing(length, from: timing).samples)
-    return start
+    let opened = start > 0 ? opened(pictures) : nil
+    set(video: opened ?? pictures, timing: Self.removing(length, from: timing).samples)
+    return opened == nil ? start : 0
+  }
+
+  /// Returns the pictures with the segment's key frame in place of the first one.
+  ///
+  /// - Parameter pictures: the end of ``video``.
+  /// - Returns: nil if the picture is another one by then.
+  private func opened(_ pictures: [Sample]) -> [Sample]? {
+    guard let key = video.first, let first = pictures.first, let writer = try? SkipSliceWriter(after: parameterSets)
+    else { return nil }
+    let repeated = writer.picture(1)
+    let before = video.dropFirst().prefix(video.count - pictures.count)
+    guard before.allSatisfy({ writer.isRepeat($0.data, as: repeated) }) else { return nil }
+    return try? numbered([key.lasting(first.duration)] + pictures.dropFirst(), writer)
   }
 
   private static func removing(_ length: Int64, from samples: [Sample]) -> (samples: [Sample], start: Int64) {

@@ -168,6 +168,21 @@ import Testing
     #expect(other.isEmpty, "\(options): \(other.prefix(3))")
   }
 
+  /// A clip that begins inside a segment, while its first picture stays, begins with its key frame.
+  @Test func clipOfAStillBeginsWithTheKeyFrameOfItsSegment() throws {
+    let session = try encode(numbers: Self.idle, "clip")
+    // Both changes are in the middle of a segment.
+    for (from, isKey) in [("+20.4s", true), ("+67.9s", true), ("+9.3s", false), ("+69s", false)] {
+      let clip = try Film(stitch(session, to: "clip.mp4", ["--from", from]))
+      let place = Int64(((Double(from.dropFirst().dropLast()) ?? 0) * 1_000).rounded()) + session.index.startMs
+      let manifest = try #require(session.manifests.last { $0.startMs <= place })
+      let segment = try Probe(session.video(manifest)).packets(of: 0)
+      #expect((clip.probe.packets(of: 0)[0].size == segment[0].size) == isKey, "\(from)")
+      // Later segments continue.
+      #expect(clip.keys.count <= 3, "\(from): \(clip.keys)")
+    }
+  }
+
   // MARK: - The option
 
   @Test func keyFramesAreKeptInTime() throws {
