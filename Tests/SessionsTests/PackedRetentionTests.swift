@@ -47,7 +47,7 @@ import Testing
       guard let startMs = SegmentName.start(ofPack: String(key.dropFirst("output/walk/".count))) else { continue }
       objects.age(key, seconds: second - Int(startMs - GrowingPackage.startMs) / 1_000 - 10)
     }
-    return StoredRetention(store, ageMs: Self.ageMs).run()
+    return StoredRetention(RetentionLimits(ageMs: Self.ageMs), of: store).run()
   }
 
   /// Removes the same in the directory, whose manifests have the times of their segments' ends.
@@ -100,6 +100,23 @@ import Testing
     let report2 = retain(store, at: 96)
     #expect(report2.failures.isEmpty && report2.segments == 4, "\(report2)")
     #expect(!String(decoding: objects["output/walk/session.json"] ?? [], as: UTF8.self).contains("pack-1767859542340"))
+  }
+
+  /// The limit falls into a pack, which goes as a whole. All objects of the session take no more then.
+  @Test func limitOfBytesRemovesWholePacks() throws {
+    let store = try store()
+    try publish(0..<80, store)
+    func size() -> Int { objects.keys.filter { $0.hasPrefix("output/") }.reduce(0) { $0 + (objects[$1]?.count ?? 0) } }
+    let limit = size() * 3 / 5
+    let report = StoredRetention(RetentionLimits(maximumBytes: limit), of: store).run()
+    #expect(report.failures.isEmpty && report.segments > 4 && report.segments % 2 == 0, "\(report)")
+    #expect(size() <= limit * 21 / 20)
+    let again = StoredRetention(RetentionLimits(maximumBytes: limit), of: store).run()
+    #expect(again.segments <= 2 && again.failures.isEmpty)
+    let problems = try StoredSessions(objects, name: "s3://test/").verify(
+      package.session, in: package.scratch.directory("room"), copying: { _, _ in }, progress: { _, _ in }
+    ).problems
+    #expect(problems.isEmpty, "\(problems)")
   }
 
   @Test func removalIsFinishedAfterAFailureAtAnyWrite() throws {

@@ -9,8 +9,8 @@ import JSON
 
 /// A pack that is not published yet.
 struct Pack {
-  /// The longest one in milliseconds, and the size in bytes from which on none gets a further segment.
-  private static let (maximumMs, maximumBytes): (Int64, Int) = (600_000, 256 << 20)
+  /// The longest one in milliseconds, the size in bytes from which on none gets a further segment, and the maximum number of segments.
+  private static let (maximumMs, maximumBytes, maximumCount): (Int64, Int, Int) = (600_000, 256 << 20, 256)
 
   /// The file that has its bytes.
   let path: String
@@ -66,7 +66,7 @@ struct Pack {
       if let description {
         let last = places[places.count - 1].manifest.segment
         guard own == description, last.endMs == segment.startMs, last.gapAfterMs == 0,
-          segment.endMs - first.startMs <= Self.maximumMs, size < Self.maximumBytes
+          segment.endMs - first.startMs <= Self.maximumMs, size < Self.maximumBytes, places.count < Self.maximumCount
         else { break }
       } else {
         description = own

@@ -62,6 +62,10 @@ final class StoredBytes: Sendable {
     }
     var sample = SessionBytes()
     (sample.segments, sample.videos) = (entries.count, entries.reduce(0) { $0 + $1.bytes })
+    // A pack has the manifests, and some bytes more than the videos.
+    sample.described = entries.reduce(0) { sum, entry in
+      sum + (entry.pack.map { $0.manifest.count + max(0, $0.fragment.count - entry.bytes) } ?? 0)
+    }
     let firstMs = entries[0].startMs
     for folder in ["", ThumbnailPackage.directory + "/"] {
       for object in try objects(in: folder, of: session, from: firstMs) {

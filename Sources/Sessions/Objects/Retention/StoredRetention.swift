@@ -110,7 +110,7 @@ package struct StoredRetention: Sendable {
     _ rule: RemovalRule, _ id: SessionID, _ totals: StoredHeads.Totals, _ pass: Pass
   ) throws -> Bool {
     let startMs = totals.startMs
-    let firstMs = try firsts.publishedMs(of: id, startMs) { try publishedMs(startMs, store.session(id), pass) }
+    let firstMs = try firsts.publishedMs(of: id, startMs) { try firstPublishedMs(startMs, store.session(id), pass) }
     return rule.removes(startMs, publishedMs: firstMs)
   }
 
@@ -127,9 +127,13 @@ package struct StoredRetention: Sendable {
     }
   }
 
-  /// Returns when a segment was published, in unix milliseconds; nil if the store does not tell it.
-  private func publishedMs(_ startMs: Int64, _ session: ObjectSession, _ pass: Pass) throws -> Int64? {
-    try store.objects.head(session.key(SegmentName.manifest(startMs)))?.ageS.map { pass.nowMs - 1_000 * Int64($0) }
+  /// Returns when the first segment was published, in unix milliseconds; nil if the store does not tell it. A pack begins with it, too.
+  private func firstPublishedMs(_ startMs: Int64, _ session: ObjectSession, _ pass: Pass) throws -> Int64? {
+    for name in [SegmentName.manifest(startMs), SegmentName.pack(startMs)] {
+      guard let info = try store.objects.head(session.key(name)) else { continue }
+      return info.ageS.map { pass.nowMs - 1_000 * Int64($0) }
+    }
+    return nil
   }
 
   /// Whether a rule removes the last segment, and nothing was published for long.
@@ -137,9 +141,8 @@ package struct StoredRetention: Sendable {
     _ rule: RemovalRule, _ session: ObjectSession, _ published: ObjectSession.Published, _ pass: Pass
   ) throws -> Bool {
     let index = published.index
-    guard try rule.removes(index.last.startMs, publishedMs: publishedMs(index.last.startMs, session, pass)) else {
-      return false
-    }
+    let lastMs = try session.ageS(of: index.last).map { pass.nowMs - 1_000 * Int64($0) }
+    guard rule.removes(index.last.startMs, publishedMs: lastMs) else { return false }
     if rule.removesComplete && index.isComplete { return true }
     var publications = StoredPublications(of: session, from: index.startMs, nowMs: pass.nowMs)
     guard let latestMs = try publications.latestMs() else { return false }
@@ -207,17 +210,7 @@ package struct StoredRetention: Sendable {
     _ rule: RemovalRule, _ session: ObjectSession, _ published: ObjectSession.Published, _ pass: Pass,
     _ removed: inout RemovedSegments
   ) throws -> Bool {
-    let limit = pass.isDryRun ? Int.max : Self.maximumStep
-    let entries = try session.firstEntries(of: published, limit: limit).dropLast()
-    var publications = StoredPublications(of: session, from: published.index.startMs, nowMs: pass.nowMs)
-    var (old, latestMs): ([SessionEntry], Int64) = ([], 0)
-    for entry in entries {
-      try cancellation.check()
-      let publishedMs = try publications.publishedMs(of: entry.startMs)
-      guard rule.removes(entry.startMs, publishedMs: publishedMs) else { break }
-      old.append(entry)
-      latestMs = max(latestMs, publishedMs ?? 0)
-    }
+    let (old, latestMs, isFull) = try firstSegments(rule, session, published, pass)
     guard let last = old.last else { return false }
     if pass.isDryRun {
       removed.add(old)
@@ -238,7 +231,29 @@ package struct StoredRetention: Sendable {
     removed.add(beginning.removed)
     try finish(session, beginning)
     try store.markers.remove(marker)
-    return last == entries.last && entries.count + 1 == Self.maximumStep
+    return isFull
+  }
+
+  /// Returns the first segments that a rule removes: whole packs, and never the last segment.
+  ///
+  /// - Returns: also when the latest of them was published, in unix milliseconds, and whether there may be more.
+  private func firstSegments(
+    _ rule: RemovalRule, _ session: ObjectSession, _ published: ObjectSession.Published, _ pass: Pass
+  ) throws -> (old: [SessionEntry], latestMs: Int64, isFull: Bool) {
+    let all = try Array(session.firstEntries(of: published, limit: pass.isDryRun ? Int.max : Self.maximumStep))
+    var publications = StoredPublications(of: session, from: published.index.startMs, nowMs: pass.nowMs)
+    var (count, latestMs, packMs): (Int, Int64, Int64?) = (0, 0, nil)
+    for entry in all.dropLast() {
+      try cancellation.check()
+      let publishedMs = try publications.publishedMs(of: entry)
+      let isOfLast = entry.pack != nil && entry.pack?.startMs == packMs
+      guard isOfLast || rule.removes(entry.startMs, publishedMs: publishedMs) else { break }
+      (count, latestMs, packMs) = (count + 1, max(latestMs, publishedMs ?? 0), entry.pack?.startMs)
+    }
+    let isFull = count + 1 == all.count && all.count == Self.maximumStep
+    // The rest of its last pack stays, so that stays as a whole.
+    while count > 0, let pack = all[count - 1].pack, pack.startMs == all[count].pack?.startMs { count -= 1 }
+    return (Array(all[..<count]), latestMs, isFull)
   }
 
   /// Brings the views up to date, and removes the objects of removed segments.
