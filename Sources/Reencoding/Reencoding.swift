@@ -38,8 +38,9 @@ package final class Reencoding: Sendable {
     package var maxSide: Int?
     /// The texts to draw into the pictures; nil for none.
     package var overlay: Overlay?
-    /// The session of an MP4, and unix milliseconds of its first picture; nil to read them from its name or the file.
+    /// The name of the session; nil for that of the source, or for that of an MP4's file.
     package var session: SessionID?
+    /// Unix milliseconds of the first picture of an MP4; nil to read them from its name or the file.
     package var startMs: Int64?
     /// The start of an MP4 that does not tell its own; nil to refuse it.
     package var assumedStartMs: Int64?
@@ -56,6 +57,7 @@ package final class Reencoding: Sendable {
   package let owed: Int
   private let path: String
   private let source: any VideoSource
+  private let session: SessionID
   private let directory: SessionDirectory
   private let publication: DirectoryStore
   private let options: Options
@@ -80,14 +82,15 @@ package final class Reencoding: Sendable {
   ) throws {
     source = try Self.source(path, options, cancellation)
     if options.overlay != nil { try Self.requireNoOverlay(in: source, path) }
+    session = options.session ?? source.session
     self.path = path
     self.options = options
     settings =
       options.isArchive ? .archive : EncoderSettings(reencodingTo: options.quality ?? source.quality ?? .balanced)
     let staging = try staging()
     publication = DirectoryStore(staging: staging, index: SessionViews())
-    directory = SessionDirectory(output: staging.output, session: source.session)
-    if let deleted = try publication.tombstone(of: source.session) { throw SessionDeleted(deleted) }
+    directory = SessionDirectory(output: staging.output, session: session)
+    if let deleted = try publication.tombstone(of: session) { throw SessionDeleted(deleted) }
     let published = try directory.publishedStarts()
     let (all, made) = (source.pieces, Set(published))
     self.made = made
@@ -189,9 +192,12 @@ package final class Reencoding: Sendable {
     for key in ["maxHoldMs", "segmentMs"] { encoder[key] = manifest.object?["encoder"]?.object?[key] }
     encoder["maxSide"] = options.maxSide.map { .number($0) }
     encoder["overlay"] =
-      try options.overlay.map { try $0.json(of: manifest, in: source.session) } ?? source.overlay(of: start)
+      try options.overlay.map { try $0.json(of: manifest, in: session) } ?? source.overlay(of: start)
     let identity = starts.contains(start) ? try source.identity(of: start) : nil
-    return ["encoder": .object(encoder), "reencodedFrom": identity.map { .string($0) } ?? .null]
+    return [
+      "encoder": .object(encoder), "reencodedFrom": identity.map { .string($0) } ?? .null,
+      "session": .string(session.description),
+    ]
   }
 
   /// Encodes and publishes the missing segments of a piece.
@@ -231,7 +237,7 @@ package final class Reencoding: Sendable {
     _ order: SegmentOrder, _ pictures: any FilmPictures, _ shown: inout SourceFrame?, _ cancellation: Cancellation
   ) throws -> EncodedSegment {
     var writer: SegmentWriter?
-    let overlay = try options.overlay.map { try SegmentOverlay($0, in: source.session, of: order.original) }
+    let overlay = try options.overlay.map { try SegmentOverlay($0, in: session, of: order.original) }
     for (index, placed) in order.holds.enumerated() {
       try cancellation.check()
       let captured = try picture(of: placed, from: pictures, order.quarterTurns)
@@ -272,16 +278,17 @@ package final class Reencoding: Sendable {
     let (index, staging) = (publication.index, publication.staging)
     try directory.locked {
       if let end = try source.end, try !directory.publishedStarts().isEmpty {
-        try index.record(end, staging.temporaryFile(), in: directory)
+        let own = SessionEnd(session, end.cause, endedMs: end.endedMs)
+        try index.record(own, staging.temporaryFile(), in: directory)
       }
       try index.update(directory, temporary: staging.temporaryFile())
     }
     let segments = try directory.publishedStarts().map { try directory.segment($0) }
     if segments.isEmpty { rmdir(directory.path) }
-    let session = SessionIndex(session: source.session, segments: segments)
+    let all = SessionIndex(session: session, segments: segments)
     return ReencodedSession(
-      session: source.session, durationMs: session?.durationMs ?? 0, segments: segments.count, encoded: encoded,
-      bytes: session?.bytes ?? 0, warnings: options.overlay?.omissions(in: segments) ?? [])
+      session: session, durationMs: all?.durationMs ?? 0, segments: segments.count, encoded: encoded,
+      bytes: all?.bytes ?? 0, warnings: options.overlay?.omissions(in: segments) ?? [])
   }
 }
 

@@ -36,7 +36,8 @@ private let program: any ParsableCommand.Type = encoder_worker.EncoderWorker.sel
     "text": sandbox.union(["text-language", "store", "unsigned", "store-header"]),
     "verify": sandbox.union(["store", "unsigned", "store-header"]),
     "reencode": sandbox.union([
-      "output", "quality", "max-side", "jobs", "overlay", "overlay-time-zone", "store", "unsigned", "store-header",
+      "output", "quality", "max-side", "jobs", "overlay", "overlay-time-zone", "layout", "store", "unsigned",
+      "store-header",
     ]),
     "status": ["spool", "output", "queue", "store", "unsigned", "store-header"],
     "quarantine list": ["spool", "store", "unsigned", "store-header"],

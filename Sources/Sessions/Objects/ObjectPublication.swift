@@ -40,7 +40,9 @@ struct ObjectPublication: Publication {
       try cancellation.check()
       let own: [PlacedSegment]
       do {
-        own = try placed ?? store.place(manifests, in: session, behind: before.published, cancellation)
+        own =
+          try placed
+          ?? store.place(manifests.map(SegmentSource.init), in: session, behind: before.published, cancellation)
         placed = own
       } catch is SegmentWriteConflict where isOld {
         // It may have been published since.

@@ -265,31 +265,31 @@ package final class ObjectStore: WorkerStore, DeferringStore {
 
   /// Creates the missing objects: all videos, then all manifests.
   ///
-  /// - Returns: for each manifest the segment in the store; segments of a dead worker with other settings are adopted.
+  /// - Returns: for each of them the segment in the store; segments of a dead worker with other settings are adopted.
   /// - Throws: ``SegmentWriteConflict``.
   func place(
-    _ manifests: [SegmentManifest], in session: ObjectSession, behind published: ObjectSession.Published?,
+    _ sources: [SegmentSource], in session: ObjectSession, behind published: ObjectSession.Published?,
     _ cancellation: Cancellation
   ) throws -> [PlacedSegment] {
     switch layout {
-    case .plain: try placeObjects(manifests, in: session)
-    case .packed: try placePacks(manifests, in: session, behind: published?.index.last.pack?.kind, cancellation)
+    case .plain: try placeObjects(sources, in: session, cancellation)
+    case .packed: try placePacks(sources, in: session, behind: published?.index.last.pack?.kind, cancellation)
     }
   }
 
   /// - Parameter kind: of the session's last pack; nil if there is none.
   private func placePacks(
-    _ manifests: [SegmentManifest], in session: ObjectSession, behind kind: String?, _ cancellation: Cancellation
+    _ sources: [SegmentSource], in session: ObjectSession, behind kind: String?, _ cancellation: Cancellation
   ) throws -> [PlacedSegment] {
     let scratch = Staging.Scratch(in: staging)
     defer { scratch.remove() }
     try scratch.make()
-    return try Pack.all(of: manifests, in: scratch.path, behind: kind, cancellation)
+    return try Pack.all(of: sources, in: scratch.path, behind: kind, cancellation)
       .flatMap { try place($0, in: session) }
   }
 
   private func place(_ pack: Pack, in session: ObjectSession) throws -> [PlacedSegment] {
-    var placed = pack.segments.map { PlacedSegment(segment: $0.manifest.segment, isAdopted: false, pack: $0.place) }
+    var placed = pack.segments.map { PlacedSegment(segment: $0.segment, isAdopted: false, pack: $0.place) }
     let key = session.key(SegmentName.pack(pack.startMs))
     try create(key, .file(pack.path), pack.size, .video) {
       SHA256.hex(of: $0) == pack.sha256
@@ -308,8 +308,10 @@ package final class ObjectStore: WorkerStore, DeferringStore {
     return placed
   }
 
-  private func placeObjects(_ manifests: [SegmentManifest], in session: ObjectSession) throws -> [PlacedSegment] {
-    var segments = manifests.map(\.segment)
+  private func placeObjects(
+    _ sources: [SegmentSource], in session: ObjectSession, _ cancellation: Cancellation
+  ) throws -> [PlacedSegment] {
+    var segments = sources.map(\.segment)
     var isAdopted = Set<Int>()
     func adopt(_ index: Int, if isUsable: (PublishedSegment) -> Bool) -> Bool {
       guard let other = try? session.segment(at: segments[index].startMs),
@@ -319,17 +321,18 @@ package final class ObjectStore: WorkerStore, DeferringStore {
       isAdopted.insert(index)
       return true
     }
-    for (index, manifest) in manifests.enumerated() {
-      let own = manifest.segment
-      try create(session.key(own.file), manifest.staged.video.body(), own.bytes, .video) {
+    for (index, source) in sources.enumerated() {
+      try cancellation.check()
+      let own = source.segment
+      try create(session.key(own.file), source.video.body(), own.bytes, .video) {
         SHA256.hex(of: $0) == own.sha256
       } adopting: {
         adopt(index, if: own.isCutLike)
       }
     }
-    for (index, manifest) in manifests.enumerated() where !isAdopted.contains(index) {
-      let own = manifest.segment
-      let text = SegmentManifest.text(of: manifest.json)
+    for (index, source) in sources.enumerated() where !isAdopted.contains(index) {
+      let own = source.segment
+      let text = try source.text()
       try create(session.key(SegmentName.manifest(own.startMs)), .bytes(text), text.count, .json) {
         $0 == text
       } adopting: {

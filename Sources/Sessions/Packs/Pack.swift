@@ -16,21 +16,21 @@ struct Pack {
   let path: String
   private(set) var size = 0
   private(set) var sha256 = ""
-  private(set) var segments: [(manifest: SegmentManifest, place: PackPlace)] = []
+  private(set) var segments: [(segment: PublishedSegment, place: PackPlace)] = []
 
   var startMs: Int64 { segments[0].place.startMs }
 
   /// Writes the packs of a batch, one for each time without a gap in which the pictures have one kind.
   ///
   /// - Parameters:
-  ///   - manifests: of all segments, in order.
+  ///   - sources: all segments, in order.
   ///   - directory: an existing directory for the files.
   ///   - kind: of the session's last pack; nil if there is none.
   /// - Throws: ``SegmentMismatch``; ``DiskError``.
   static func all(
-    of manifests: [SegmentManifest], in directory: String, behind kind: String?, _ cancellation: Cancellation
+    of sources: [SegmentSource], in directory: String, behind kind: String?, _ cancellation: Cancellation
   ) throws -> [Pack] {
-    var (packs, kind, rest) = ([Pack](), kind, manifests[...])
+    var (packs, kind, rest) = ([Pack](), kind, sources[...])
     while !rest.isEmpty {
       var pack = Pack(path: "\(directory)/\(packs.count)")
       try pack.write(&rest, behind: kind, cancellation)
@@ -44,27 +44,27 @@ struct Pack {
 
   /// Takes the first segments, and writes the file.
   private mutating func write(
-    _ rest: inout ArraySlice<SegmentManifest>, behind last: String?, _ cancellation: Cancellation
+    _ rest: inout ArraySlice<SegmentSource>, behind last: String?, _ cancellation: Cancellation
   ) throws {
     let first = rest[rest.startIndex].segment
     let file = try OutputFile(creating: path)
-    let firstVideo = try rest[rest.startIndex].staged.video.bytes()
+    let firstVideo = try rest[rest.startIndex].video.bytes()
     let plain = try PackedSegment.fragment(of: first, firstVideo).description
     let isInBand = PackedSegment.isInBand(PackedSegment.kind(of: plain), behind: last)
     var (sum, description) = (SHA256(), nil as VideoDescription?)
-    var places: [(manifest: SegmentManifest, fragment: Range<Int>)] = []
+    var places: [(source: SegmentSource, fragment: Range<Int>)] = []
     func append(_ bytes: [UInt8]) throws {
       try file.write(bytes, at: size)
       sum.update(bytes)
       size += bytes.count
     }
-    while let manifest = rest.first {
+    while let source = rest.first {
       try cancellation.check()
-      let segment = manifest.segment
+      let segment = source.segment
       let (fragment, own) = try PackedSegment.fragment(
-        of: segment, places.isEmpty ? firstVideo : manifest.staged.video.bytes(), isInBand: isInBand)
+        of: segment, places.isEmpty ? firstVideo : source.video.bytes(), isInBand: isInBand)
       if let description {
-        let last = places[places.count - 1].manifest.segment
+        let last = places[places.count - 1].source.segment
         guard own == description, last.endMs == segment.startMs, last.gapAfterMs == 0,
           segment.endMs - first.startMs <= Self.maximumMs, size < Self.maximumBytes, places.count < Self.maximumCount
         else { break }
@@ -76,12 +76,12 @@ struct Pack {
       let clockMs = PackPlace.clockMs(segment.startMs)
       try append(
         fragment.bytes(number: UInt32(truncatingIfNeeded: clockMs + 1), start: MediaTime.ticks(ms: clockMs)))
-      places.append((manifest, start..<size))
+      places.append((source, start..<size))
       rest = rest.dropFirst()
     }
     var (texts, ends) = ([UInt8](), [Int]())
-    for (manifest, _) in places {
-      texts += SegmentManifest.text(of: manifest.json)
+    for (source, _) in places {
+      texts += try source.text()
       ends.append(texts.count)
     }
     let base = size + MP4PackFragment.closingHead
@@ -91,7 +91,7 @@ struct Pack {
     segments = zip(places, zip([0] + ends, ends)).map { placed, range in
       let place = PackPlace(
         startMs: first.startMs, fragment: placed.fragment, manifest: base + range.0..<base + range.1, kind: kind)
-      return (placed.manifest, place)
+      return (placed.source.segment, place)
     }
   }
 }

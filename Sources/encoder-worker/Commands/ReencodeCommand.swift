@@ -20,11 +20,11 @@ struct ReencodeCommand: ReportingCommand {
     commandName: "reencode",
     abstract: "Encode a session or an MP4 again, with the same times.",
     discussion: """
-      Times, holds, gaps and the timing track stay exactly as they are. SOURCE is a session, or an MP4 with H.264, HEVC or AV1: the times of its pictures become captures. With --store it is the ID of a session there, whose objects are copied below TMPDIR for the time of the call; the result goes to --output. A second run continues a stopped one, and the result is the same bytes.
+      Times, holds, gaps and the timing track stay exactly as they are. SOURCE is a session, or an MP4 with H.264, HEVC or AV1: the times of its pictures become captures. With --store it is the ID of a session there. Its objects are copied below TMPDIR for the time of the call. The result goes to --output, or into the store under the name that --session gives. A second run continues a stopped one, and the result is the same bytes.
       """)
 
   static let page = HelpPage(
-    example: "reencode sessions/9f0c --output smaller --quality small", required: [["output"]],
+    example: "reencode sessions/9f0c --output smaller --quality small", required: [["output"], ["store", "session"]],
     common: ["quality", "max-side", "overlay", "overlay-time-zone", "jobs", "json"])
 
   @Argument(
@@ -36,8 +36,12 @@ struct ReencodeCommand: ReportingCommand {
   @OptionGroup var place: SessionStoreOptions
 
   @Option(
-    name: .shortAndLong, help: .setting("The directory for sessions.", valueName: "dir"), completion: .directory)
-  var output: String
+    name: .shortAndLong, help: .setting(Self.outputHelp, valueName: "dir", isNeeded: true), completion: .directory)
+  var output: String?
+
+  private static let outputHelp = "The directory for sessions."
+
+  @OptionGroup var storeLayout: LayoutOption
 
   @Option(
     name: .shortAndLong,
@@ -49,7 +53,11 @@ struct ReencodeCommand: ReportingCommand {
   @Option(help: .setting(FilmSizeOptions.sideHelp, valueName: "n"))
   var maxSide: Int?
 
-  @Option(help: ArgumentHelp(SessionNameOption.idHelp + " (default: the MP4's name)", valueName: "id"))
+  @Option(
+    help: ArgumentHelp(
+      SessionNameOption.idHelp
+        + " (default: the MP4's name, or that of the session). Without --output it is the name in the store.",
+      valueName: "id"))
   var session: String?
 
   @Option(
@@ -70,9 +78,9 @@ struct ReencodeCommand: ReportingCommand {
   @OptionGroup var settings: SettingsOption
 
   func validate() throws {
-    _ = try place.session(source)
-    try requireName("--output", output, such: "sessions")
     try requireSessionID(session)
+    try storeLayout.validate(withStore: target(place.session(source)) != nil)
+    if let output { try requireName("--output", output, such: "sessions") }
     _ = try startMs()
     try require("--max-side", maxSide, in: 16...8_192)
     try require("--jobs", jobs, in: Jobs.range)
@@ -84,25 +92,69 @@ struct ReencodeCommand: ReportingCommand {
     if quality == nil && options.maxSide == nil && options.overlay == nil {
       throw ValidationError("give --quality, or what else changes pictures: --overlay, --max-side")
     }
-    if let id = try place.session(source) {
-      try SessionDirectory.requireOutside(output)
-      let needs = StoredNeeds { try videos(of: $0, id, options) }
-      return try place.withCopy(of: id, needs) { try reencode($0, options) }
+    let id = try place.session(source)
+    if let id, let target = try target(id) {
+      return try place.withCopy(of: id, StoredNeeds()) { try publish($0, as: target, options) }
     }
-    try reencode(source, options)
+    guard let output else {
+      throw MissingOption.error("--output <dir>", "\(Self.outputHelp) Or --store <url> and --session <id>.")
+    }
+    if let id {
+      try SessionDirectory.requireOutside(output)
+      let needs = StoredNeeds { try videos(of: $0, options.session ?? id, output, options) }
+      return try place.withCopy(of: id, needs) { try reencode($0, to: output, options, at: "\(output)/") }
+    }
+    try reencode(source, to: output, options, at: "\(output)/")
+  }
+
+  /// Returns the name in the store of what is made of a session there; nil to make a directory.
+  ///
+  /// - Parameter id: of the source; nil for a path.
+  private func target(_ id: SessionID?) throws -> SessionID? {
+    guard let id, let session, !CallOptions.has("--output"), !CallOptions.has("-o") else { return nil }
+    let target = SessionID(session)
+    guard target != id else {
+      throw ValidationError("--session \(session) is the source itself: name another session, or an --output directory")
+    }
+    return target
+  }
+
+  /// Makes a session below TMPDIR, and publishes it in the store.
+  private func publish(_ source: String, as target: SessionID, _ options: Reencoding.Options) throws {
+    let stop = SignalledStop(try TerminationSignals())
+    let (objects, name) = try place.objects(isOverdue: { stop.isRequested })
+    let worker = WorkerID()
+    try objects.requireConditions(tryingAt: "incoming/.\(worker)", name: name)
+    try SessionStoreOptions.withScratch { scratch in
+      try reencode(source, to: scratch, options, at: name + "output/") {
+        let staging = try Staging.temporary(for: worker)
+        defer { staging.remove() }
+        let store = ObjectStore(objects, name: name, staging: staging, layout: storeLayout.layout)
+        let made = SessionDirectory(output: scratch, session: target)
+        _ = try store.upload(made, cancellation: Cancellation { stop.isRequested })
+      }
+    }
   }
 
   /// Returns the starts of the segments that are not made yet; nil for all. An archive compares the key frames of all.
-  private func videos(of path: String, _ id: SessionID, _ options: Reencoding.Options) throws -> Set<Int64>? {
+  private func videos(
+    of path: String, _ id: SessionID, _ output: String, _ options: Reencoding.Options
+  ) throws -> Set<Int64>? {
     guard !options.isArchive else { return nil }
     let made = try SessionDirectory(output: output, session: id).publishedStarts()
     return Set(try SessionDirectory(at: path).publishedStarts()).subtracting(made)
   }
 
-  private func reencode(_ source: String, _ options: Reencoding.Options) throws {
+  /// - Parameters:
+  ///   - place: where the session will be, for messages.
+  ///   - publish: called with the finished session.
+  private func reencode(
+    _ source: String, to output: String, _ options: Reencoding.Options, at place: String,
+    publish: () throws -> Void = {}
+  ) throws {
     let signals = try TerminationSignals()
-    if Reencoding.isSession(source), session != nil || start != nil {
-      say("encoder-worker: a published session has its own name and instants: --session and --start are for an MP4")
+    if Reencoding.isSession(source), start != nil {
+      say("encoder-worker: a published session has its own instants: --start is for an MP4")
       throw ExitCode.validationFailure
     }
     if DurableFile.exists(source), !Reencoding.isSession(source), options.isArchive {
@@ -124,11 +176,14 @@ struct ReencodeCommand: ReportingCommand {
         return made
       }, cancellation: Cancellation { signals.wait(ms: 0) })
     let result = try Self.run(work, threads: Jobs.threads(jobs), signals)
+    // A stopped call has made a part.
+    guard result.encoded == work.owed else { return }
+    try publish()
     results.print(
       json: result.json,
       text: "\(result.session): \(result.encoded) of \(count(result.segments, "segment")) made now\n"
         + "\(result.session): \(count(result.segments, "segment")), \(duration(ms: result.durationMs)), "
-        + "\(size(result.bytes)), in \(output)/\(result.session)")
+        + "\(size(result.bytes)), in \(place)\(result.session)")
   }
 
   /// Encodes a source, and shows the progress.

@@ -189,7 +189,9 @@ import Testing
     #expect(try snapshot(of: session.path) == before)
     #expect(try reencode(session.path).status == 0)
     #expect(try reencode(session.path, to: "again", "--max-side", "100").status == 65)
-    #expect(try reencode(session.path, to: "again", "--session", "other").status == 64)
+    #expect(try reencode(session.path, to: "again", "--session", "other").status == 0)
+    #expect(try Tool.run(EncoderWorker.path, ["verify", scratch.path("again/other")]).status == 0)
+    #expect(try reencode(session.path, to: "again", "--start", "0").status == 64)
     // `reencode` checks the existing session before it reports it as done.
     let again = try PublishedSession(scratch.path("again/exact-1fps"))
     try Data().write(to: URL(fileURLWithPath: again.video(again.manifests[0])))
