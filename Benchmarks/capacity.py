@@ -12,6 +12,7 @@ import dataclasses
 import json
 import math
 import pathlib
+import typing
 
 import capacity_page
 import simulated_page
@@ -21,19 +22,42 @@ HERE = pathlib.Path(__file__).parent
 MEASURED = json.loads((HERE / "results.json").read_text())
 JPEG = {session["name"]: session["rows"]["ours"] for session in MEASURED["parts"]["jpeg"]}
 
-# Requests to the queue and the store for a batch of k segments: (fixed, per segment). Measured: REMOTE.md.
+# Requests to the queue for a batch of k segments: (fixed, per segment). Measured: REMOTE.md.
 REDIS = {"XADD (the producer)": (1, 0), "take (script)": (1, 0), "settle (script)": (1, 0),
          "look for dead workers' and for more (scripts)": (0.05, 0), "renewals, each lease / 3": (0.02, 0)}
-S3 = {
-    "PUT batch (the producer)": ("PUT", 1, 0), "GET batch": ("GET", 1, 0), "GET index head": ("GET", 1, 0),
-    "HEAD index head, after the views": ("GET", 1, 0), "GET manifests before it": ("GET", 1.2, 0), "PUT videos": ("PUT", 0, 1),
-    "PUT manifests": ("PUT", 0, 1), "PUT index head (If-Match)": ("PUT", 1, 0), "PUT session.json": ("PUT", 1, 0),
-    "PUT session.ffconcat": ("PUT", 1, 0),
-    "PUT receipt": ("PUT", 1, 0), "HEAD batch": ("GET", 1, 0), "DELETE batch": ("DELETE", 1, 0),
+
+
+class Request(typing.NamedTuple):
+    """Requests to the store of one kind: for each batch, for each of its segments, and for each session."""
+    kind: str
+    batch: float = 0
+    segment: float = 0
+    session: float = 0
+
+    def of(self, load):
+        """Returns the number for a batch."""
+        return self.batch + self.segment * load.segmentsABatch + self.session * load.inputs.sessions / load.batches
+
+
+# Measured: REMOTE.md; the ends of sessions, and packs: LIMITS.md.
+BOTH = {
+    "PUT batch (the producer)": Request("PUT", 1), "GET batch": Request("GET", 1), "GET index head": Request("GET", 1),
+    "GET manifests before it": Request("GET", 1.2), "PUT index head (If-Match)": Request("PUT", 1),
+    "HEAD batch": Request("GET", 1), "DELETE batch": Request("DELETE", 1),
+}
+S3 = BOTH | {
+    "HEAD index head, after the views": Request("GET", 1), "PUT videos": Request("PUT", 0, 1), "PUT manifests": Request("PUT", 0, 1),
+    "PUT session.json": Request("PUT", 1), "PUT session.ffconcat": Request("PUT", 1), "PUT receipt": Request("PUT", 1),
+    "PUT, for the end of a session": Request("PUT", session=4), "GET and HEAD, for the end of a session": Request("GET", session=9),
 }
 # In addition with --hls.
-HLS = {"GET playlist and manifests, `--hls`": ("GET", 2.8, 0), "PUT playlist and others, `--hls`": ("PUT", 2.1, 0),
-       "PUT fragments, `--hls`": ("PUT", 0, 1)}
+HLS = {"GET playlist and manifests, `--hls`": Request("GET", 2.8), "PUT playlist and others, `--hls`": Request("PUT", 2.1),
+       "PUT fragments, `--hls`": Request("PUT", 0, 1)}
+# With --layout packed.
+PACKED = BOTH | {
+    "PUT pack": Request("PUT", 1), "PUT, for the end of a session, `session.json` and `.ffconcat`": Request("PUT", session=6),
+    "GET and HEAD, for the end of a session": Request("GET", session=11),
+}
 # Assumed: a message is sent, received and deleted by a request of its own.
 SQS_REQUESTS = 3
 # Sessions by content: share, name, bytes of a captured JPEG (the corpus). CPU and bytes a frame are in results.json.
@@ -52,6 +76,7 @@ class Inputs:
     swing: float = 0.8             # the busiest hour has 1 + swing times the mean, the quietest 1 - swing
     busiest: int = 20              # o'clock
     hls: bool = False              # run --hls
+    packed: bool = False           # run --layout packed
     # Measured: costs other than the pictures.
     batchMs: float = MEASURED["parts"]["batches"]["overhead"]["require"]["disk"]  # CPU, one segment, with fsync
     decoderMs: float = 3           # CPU of a new decoder process, 2 to 4: batches of a session are too far apart for the old one
@@ -111,10 +136,10 @@ class Load:
         self.frameMs = total(lambda name, _: JPEG[name]["cpu"])
         self.bytesAFrame = total(lambda name, _: JPEG[name]["bytes"])
         self.capturedBytes = total(lambda _, captured: captured)
-        self.table = S3 | HLS if i.hls else S3
+        self.table = PACKED if i.packed else S3 | HLS if i.hls else S3
         self.requests = {kind: 0.0 for kind in KINDS}
-        for kind, fixed, each in self.table.values():
-            self.requests[kind] += self.batches * (fixed + each * self.segmentsABatch)
+        for request in self.table.values():
+            self.requests[request.kind] += self.batches * request.of(self)
         self.redis = {name: self.batches * (fixed + each * self.segmentsABatch) for name, (fixed, each) in REDIS.items()}
         self.sqs = self.batches * SQS_REQUESTS
         # The first PUT is the producer's.
@@ -197,7 +222,7 @@ def page(load):
 
 def inputs(load):
     """Returns the sections of CAPACITY.md with the arithmetic of docs/capacity.md."""
-    return capacity_page.inputs(load, Load, S3, HLS, REDIS, SQS_REQUESTS, MIX, JPEG, PRICES, MEASURED)
+    return capacity_page.inputs(load, Load, S3 | HLS, PACKED, REDIS, SQS_REQUESTS, MIX, JPEG, PRICES, MEASURED)
 
 
 def main():

@@ -7,7 +7,7 @@ SIZES = (1e4, 1e5, 1e6, 1e7)
 def page(load, Load, prices):
     i = load.inputs
     at = lambda **changes: Load(dataclasses.replace(i, **changes))
-    both = (load, at(hls=True))
+    all = (load, at(hls=True), at(packed=True))
     price = lambda name: prices[name].dollars
     watched = i.minutes * 60 * i.framesASecond * load.bytesAFrame
     return f"""# Cost of a million sessions a day
@@ -19,9 +19,9 @@ Your screens, sessions and prices differ: edit the tables at the head of `Benchm
 
 {number(i.sessions)} sessions of {i.minutes:g} minutes, {i.framesASecond:g} frame a second, in batches of {i.batchSeconds:g} seconds, through a queue and a store, each day:
 
-| | without `--hls` | with `--hls` |
-|---|--:|--:|
-{rows(answers(both))}
+| | plain | with `--hls` | with [`--layout packed`](queue-and-store.md#few-objects) |
+|---|--:|--:|--:|
+{rows(answers(all))}
 
 Prices are those of us-east-1 without discounts, with SQS as the queue, and {i.retention:g} days kept. Requests to the store cost most.
 Watching is not in the table: a viewer of a whole session loads {watched / 1e6:.1f} MB, so 1 000 views cost {money(watched * 1e3 / 1e9 * price("a GB to viewers"))} US $ at {price("a GB to viewers"):g} $ a GB.
@@ -60,18 +60,18 @@ Sessions a day at which each is reached, without `--hls`:
 """
 
 
-def inputs(load, Load, s3, hls, redis, sqs, mix, measured, prices, results):
+def inputs(load, Load, plain, packed, redis, sqs, mix, measured, prices, results):
     """Returns the sections of CAPACITY.md that follow the simulation."""
     i = load.inputs
     live = Load(dataclasses.replace(i, hls=True))
-    both = (load, live)
+    packs = Load(dataclasses.replace(i, packed=True))
     price = lambda name: prices[name].dollars
     return f"""
 ## How it is computed
 
 - **Pictures**: {i.batchSeconds * i.framesASecond:g} frames of {load.frameMs:.2f} ms of CPU each make {load.pictureMs:.0f} ms a batch. The mix of sessions is below.
 - **The batch itself**: {i.batchMs:.2f} ms, {i.decoderMs:g} ms for a new decoder process, and {i.segmentMs} ms for each of {load.segmentsABatch - 1:g} further segments.
-- **Requests**: {load.requestsABatch:.1f} of the worker, {i.requestCPUMs} ms of CPU each; {live.requestsABatch:.1f} with `--hls`.
+- **Requests**: {load.requestsABatch:.1f} of the worker, {i.requestCPUMs} ms of CPU each; {live.requestsABatch:.1f} with `--hls`, {packs.requestsABatch:.1f} with `--layout packed`.
 - **Cores**: {load.cpu * 1e3:.0f} ms a batch, times {number(load.batches)} batches, by 86 400 seconds. The busiest hour has {load.peak:g} times the mean.
   {i.used:.0%} of the cores are in use then.
 - **Jobs**: a batch waits {load.wait * 1e3:.0f} ms for the store. So `--jobs` is {load.jobsACore:.1f} times the cores.
@@ -96,12 +96,15 @@ These are screens of 750×1334 pixels. Half of the frames repeat the one before 
 
 ## Requests
 
-| request | of a batch | a day | a second in the busiest hour |
-|---|--:|--:|--:|
-{rows((name, f"{fixed + each * load.segmentsABatch:g}", number(load.batches * (fixed + each * load.segmentsABatch)),
-       number(load.batchesAtPeak * (fixed + each * load.segmentsABatch)))
-      for name, fixed, each in [(name, fixed, each) for name, (_, fixed, each) in (s3 | hls).items()]
-      + [(f"Redis: {name}", *counts) for name, counts in redis.items()])}
+| request | of a batch, plain | packed | a day, plain | packed |
+|---|--:|--:|--:|--:|
+{rows((name, *(count(table.get(name), load) for table in (plain, packed)), *(a_day(table.get(name), load) for table in (plain, packed)))
+      for name in plain | packed)}
+
+| call of Redis | of a batch | a day |
+|---|--:|--:|
+{rows((name, f"{fixed + each * load.segmentsABatch:g}", number(load.batches * (fixed + each * load.segmentsABatch)))
+      for name, (fixed, each) in redis.items())}
 
 `reconcile` lists what is owed: one LIST for each 1 000 batches.
 
@@ -113,22 +116,22 @@ US dollars, us-east-1, list prices without discounts. Check them before you plan
 |---|--:|
 {rows((name, f"{one.dollars:g}") for name, one in prices.items())}
 
-| part, US $ a day | without `--hls` | with `--hls` |
-|---|--:|--:|
-{rows((part, money(cost), money(live.costs()[part])) for part, cost in load.costs().items())}
-| all | {" | ".join(money(sum(one.costs().values())) for one in both)} |
+| part, US $ a day | plain | with `--hls` | packed |
+|---|--:|--:|--:|
+{rows((part, *(money(one.costs()[part]) for one in (load, live, packs))) for part in load.costs())}
+| all | {" | ".join(money(sum(one.costs().values())) for one in (load, live, packs))} |
 
-On x86, compute is {" and ".join(money(one.costs("x86")["compute, x86"]) for one in both)}. Redis with a replica costs {money(24 * price("Redis with a replica, an hour"))} instead of SQS.
+On x86, compute is {", ".join(money(one.costs("x86")["compute, x86"]) for one in (load, live, packs))}. Redis with a replica costs {money(24 * price("Redis with a replica, an hour"))} instead of SQS.
 """
 
 
-def answers(both):
+def answers(all):
     """The rows of the first table: its name, and a cell of each load."""
-    cell = lambda name, value: (name, *(value(one) for one in both))
+    cell = lambda name, value: (name, *(value(one) for one in all))
     return [
         cell("cores that work, on average; in the busiest hour", lambda one: f"{one.meanCores:.0f}; {one.meanCores * one.peak:.0f}"),
         cell("vCPUs to have in the busiest hour", lambda one: f"{one.cores:.0f}"),
-        cell(f"workers of {both[0].inputs.coresAWorker} vCPUs, and their `--jobs`", lambda one: f"{one.workers}; {round(one.jobsACore * one.inputs.coresAWorker)}"),
+        cell(f"workers of {all[0].inputs.coresAWorker} vCPUs, and their `--jobs`", lambda one: f"{one.workers}; {round(one.jobsACore * one.inputs.coresAWorker)}"),
         cell("memory of a worker", lambda one: f"{memory(one) / 1e3:.1f} GB"),
         cell("batches; segments", lambda one: f"{millions(one.batches)}; {millions(one.segments)}"),
         cell("PUT; GET and HEAD", lambda one: f"{millions(one.requests['PUT'])}; {millions(one.requests['GET'])}"),
@@ -139,6 +142,14 @@ def answers(both):
         cell("US $ a day on x86", lambda one: money(sum(one.costs("x86").values()))),
         cell("US $ for 1 000 sessions, arm64", lambda one: money(sum(one.costs().values()) / one.inputs.sessions * 1e3)),
     ]
+
+
+def count(request, load):
+    return f"{request.of(load):.3g}" if request else ""
+
+
+def a_day(request, load):
+    return number(load.batches * request.of(load)) if request else ""
 
 
 def sorted_limits(load):

@@ -72,10 +72,16 @@ class PageTests(unittest.TestCase):
         jpeg = {name: capacity.JPEG[name]["cpu"] for name in ("s01", "s02", "s04", "s08")}
         pictures = 20 * (0.3 * jpeg["s01"] + 0.3 * jpeg["s02"] + 0.2 * jpeg["s04"] + 0.2 * jpeg["s08"])
         self.assertAlmostEqual(load.pictureMs, pictures)
-        self.assertEqual(load.requests["PUT"] / load.batches, 1 + 4 + 4 + 1 + 1 + 1 + 1 + 2.1 + 4)
+        self.assertAlmostEqual(load.requests["PUT"] / load.batches, 1 + 4 + 4 + 1 + 1 + 1 + 1 + 2.1 + 4 + 4 / 15)
         self.assertAlmostEqual(load.costs()["PUT requests"], load.requests["PUT"] / 1e3 * 0.005)
         self.assertGreater(load.bytesKept, capacity.Load(capacity.Inputs()).bytesKept * 1.5)
         self.assertLess(sum(load.costs().values()), sum(load.costs("x86").values()))
+
+    def test_packs_cost_as_little_as_the_page_says(self):
+        load = capacity.Load(capacity.Inputs(packed=True))
+        # The producer's, the pack, the head; at the end of a session of 15 batches six more.
+        self.assertAlmostEqual(load.requests["PUT"] / load.batches, 3 + 6 / 15)
+        self.assertLess(sum(load.costs().values()) / 1e3, 0.45)
 
     def test_ten_times_the_sessions_need_ten_times_the_resources(self):
         one, ten = (capacity.Load(capacity.Inputs(sessions=amount)) for amount in (1e6, 1e7))
