@@ -277,8 +277,12 @@ import Testing
 
   @Test func stopEndsACopy() throws {
     let (id, _) = try long(130)
+    // Progress is told ten times a second: a copy that takes no longer cannot be stopped.
+    let slow = StoppingObjects(objects) { _ in usleep(20_000) }
     #expect(throws: Cancelled.self) {
-      _ = try StoredSession(id, of: sessions, in: scratch.directory("stopped"), part: .whole) { done, _ in
+      _ = try StoredSession(
+        id, of: StoredSessions(slow, name: "s3://test/"), in: scratch.directory("stopped"), part: .whole
+      ) { done, _ in
         if done > 1 { throw Cancelled() }
       }
     }

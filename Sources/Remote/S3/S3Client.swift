@@ -9,7 +9,7 @@ package final class S3Client: ObjectClient {
   private let settings: S3Settings
   private let address: S3Address
   private let pool: CurlPool
-  private let counts = Mutex(["GET": 0, "HEAD": 0, "PUT": 0, "COPY": 0, "DELETE": 0, "LIST": 0])
+  private let counts = Mutex<[String: Int]>([:])
   private let isOverdue: @Sendable () -> Bool
   /// Whether the store tags objects with their MD5, by the objects that this client has written; nil before any.
   private let tagsAreMD5 = Mutex<Bool?>(nil)
@@ -34,6 +34,9 @@ package final class S3Client: ObjectClient {
 
   /// The number of requests by kind: `GET`, `HEAD`, `PUT`, `COPY`, `DELETE`, `LIST`.
   package var requests: [String: Int] { counts.withLock { $0 } }
+
+  /// The kinds of requests.
+  package static let kinds = ["GET", "HEAD", "PUT", "COPY", "DELETE", "LIST"]
 
   package func get(_ key: String, limit: Int) throws -> StoredObject? {
     guard let (answer, bytes) = try fetch(S3Request(kind: "GET", method: .get, key: key), limit: limit) else {

@@ -66,7 +66,10 @@ struct RemoteBackends {
   /// The store's name in messages.
   var name: String { "\(objects.location)" }
   /// The number of requests to the store, by their kind.
-  var requests: [String: Int] { objects.requests }
+  var requests: [String: Int] {
+    let counted = objects.requests
+    return S3Client.kinds.reduce(into: [:]) { $0[$1] = counted[$1] ?? 0 }
+  }
   var batches: ObjectBatchRepository { ObjectBatchRepository(objects, name: name) }
 
   /// Connects to a queue and a store.
