@@ -41,12 +41,6 @@ package struct MP4PackFragment {
   /// The bytes before the content in ``closing(_:)``.
   package static let closingHead = 24
 
-  /// The size of the fragment up to the end of its key frame.
-  package func keyFrameBytes(number: UInt32, start: Int64) -> Int {
-    movie(number: number, start: start, offset: 0).count + 8 + timing.reduce(0) { $0 + $1.data.count }
-      + (video.first?.data.count ?? 0)
-  }
-
   /// - Parameters:
   ///   - number: rises from fragment to fragment.
   ///   - start: of the first sample, in ticks.

@@ -64,6 +64,20 @@ import Testing
     #expect(added.reduce(0, +) > 0)
   }
 
+  /// Added samples become one with those before them, whose duration a file cannot count then.
+  @Test func durationsThatOverflowAreRefused() throws {
+    let session = try GeneratedSession(seed: 3, in: scratch)
+    let (segment, file) = try #require(try segments(publish(session.batches), session.name).first)
+    let fragment = try PackedSegment.fragment(of: segment, file).fragment
+    let long = fragment.video.map { $0.lasting(Int64(Int32.max)) }
+    let video = [long[0]] + (0..<8).map { _ in Sample(duration: Int64(Int32.max), data: [1, 2, 3]) }
+    let hostile = MP4PackFragment(
+      source: fragment.source, video: video, timing: fragment.timing, added: Array(1...8))
+    #expect(throws: SegmentMismatch.self) { try PackedSegment.file(of: hostile.bytes(number: 1, start: 0)) }
+    let further = MP4PackFragment(source: fragment.source, video: video, timing: fragment.timing, added: [1, 99])
+    #expect(throws: SegmentMismatch.self) { try PackedSegment.file(of: further.bytes(number: 1, start: 0)) }
+  }
+
   @Test func otherBytesAreRefused() throws {
     let session = try GeneratedSession(seed: 3, in: scratch)
     let (segment, file) = try #require(try segments(publish(session.batches), session.name).first)

@@ -46,7 +46,10 @@ enum PackedSegment {
     var video: [Sample] = []
     for (index, sample) in fragment.video.enumerated() {
       if let last = video.last, added.contains(index) {
-        video[video.count - 1] = last.lasting(last.duration + sample.duration)
+        let duration = last.duration + sample.duration
+        // A file counts with 32 bits.
+        guard duration <= Int64(Int32.max) else { throw SegmentMismatch("a sample that lasts too long") }
+        video[video.count - 1] = last.lasting(duration)
       } else if index == 0 || sample.isKey {
         guard sample.data.starts(with: sets) else { throw SegmentMismatch("a key frame without parameter sets") }
         video.append(

@@ -10,21 +10,22 @@ import Testing
   .enabled(if: StoreServer.isInstalled, "\(StoreServer.reason)"))
 struct StoredServeTests: RemoteSuite {
   let servers: RemoteServers
-  private let id: String
+  private let session: GeneratedSession
 
   init() throws {
     servers = try RemoteServers()
-    let session = try GeneratedSession(seed: 7, in: servers.scratch)
-    id = session.name
-    try encode(session)
+    session = try GeneratedSession(seed: 7, in: servers.scratch)
   }
+
+  private var id: String { session.name }
 
   private func copies() -> [String] {
     let names = FileManager.default.enumerator(atPath: scratch.path("encoder-worker-\(geteuid())"))?.allObjects ?? []
     return names.map { "\($0)" }.filter { $0.contains(id) }
   }
 
-  @Test func answersEqualThoseOfADirectory() throws {
+  @Test(arguments: ["plain", "packed"]) func answersEqualThoseOfADirectory(layout: String) throws {
+    try encode(session, ["--layout", layout])
     let directory = try RunningServer(["serve", scratch.path("output")])
     let store = try RunningServer(["serve", "--store", location], environment: environment)
     let place = "/sessions/\(id)/"
@@ -45,8 +46,8 @@ struct StoredServeTests: RemoteSuite {
       try server.get("/sessions.json").text.replacing(/"revision":"[^"]*"/, with: "")
     }
     #expect(lists[0] == lists[1] && lists[0].contains(id))
-    let video = try #require(try keys("output/\(id)/").first { $0.hasSuffix(".mp4") })
-    let part = try store.get(place + video, ["Range": "bytes=10-19"])
+    let video = try #require(paths.first { $0.contains("/segment-") && $0.hasSuffix(".mp4") })
+    let part = try store.get(video, ["Range": "bytes=10-19"])
     #expect(part.status == 206 && part.body.count == 10)
     #expect(
       try store.get("/readyz").status == 200 && store.get("/metrics").text.contains("encoder_worker_sessions 1\n"))
@@ -62,6 +63,7 @@ struct StoredServeTests: RemoteSuite {
   }
 
   @Test func argumentsNameADirectoryOrAStore() throws {
+    try encode(session)
     let both = try Tool.run(
       EncoderWorker.path, ["serve", scratch.path("output"), "--store", location, "--listen", "127.0.0.1:0"],
       environment: environment)
@@ -77,6 +79,7 @@ struct StoredServeTests: RemoteSuite {
   }
 
   @Test func storeThatIsAwayIsAnError() throws {
+    try encode(session)
     let other = "s3://no-such-bucket-\(UUID().uuidString.lowercased())"
     let store = try RunningServer(["serve", "--store", other], environment: environment)
     for path in ["/sessions.json", "/sessions/\(id)/timeline.json"] {
