@@ -256,6 +256,6 @@ let package = Package(
     .target(
       name: "FuzzTargets", dependencies: layers + ["SegmentEncoder", "Remote", "CDeflate", "CFFmpeg", "CLinux"],
       path: "Fuzzing/Sources/FuzzTargets", swiftSettings: strict),
-    tests("FuzzTests", of: ["Encoding", "WorkQueues", "FuzzTargets"]),
+    tests("FuzzTests", of: ["Encoding", "Sessions", "WorkQueues", "FuzzTargets"]),
   ]
 )

@@ -381,6 +381,50 @@ def redis():
     seed("redis", "huge-text", b"\xff$2147483647\r\nx")
 
 
+def packs():
+    """Makes the file of a segment, a fragment of it, and a pack with its manifest."""
+    def box(kind, body):
+        return struct.pack(">I", 8 + len(body)) + kind + body
+
+    def full(kind, flags, *numbers, version=0):
+        return box(kind, struct.pack(f">{1 + len(numbers)}I", version << 24 | flags, *numbers))
+
+    def table(data, kind, start, head):
+        """Returns the numbers of the first table of a kind behind `start`."""
+        place = data.index(kind, start) + 8
+        count = struct.unpack_from(">I", data, place + head)[0]
+        columns = 2 if kind == b"stts" else 1
+        return struct.unpack_from(f">{columns * count}I", data, place + head + 4)
+
+    manifest = FIXTURES / "published" / "full-range" / "segment-1767859512340.json"
+    file = manifest.with_suffix(".mp4").read_bytes()
+    entry = file.index(b"avc1", file.index(b"stsd")) - 4
+    entry = file[entry:entry + struct.unpack_from(">I", file, entry)[0]]
+    tracks = []
+    for kind in (b"vide", b"sbtl"):
+        start = file.index(kind)
+        runs = table(file, b"stts", start, 0)
+        durations = [duration for count, duration in zip(runs[::2], runs[1::2]) for _ in range(count)]
+        tracks.append(list(zip(durations, table(file, b"stsz", start, 4))))
+    video, texts = tracks
+    media = file[file.index(b"mdat") + 4:]
+
+    def fragment(added):
+        def movie(offset):
+            head = lambda track: full(b"tfhd", 0x20020, track, 0) + full(b"tfdt", 0, 0, 90, version=1)
+            rows = lambda samples: [number for sample in samples for number in sample]
+            runs = (full(b"trun", 0x305, len(video), offset + sum(size for _, size in texts), 0x0200_0000, *rows(video)),
+                    full(b"trun", 0x301, len(texts), offset, *rows(texts)))
+            own = box(b"uuid", b"segment-encoder1" + entry + full(b"adds", 0, len(added), *added))
+            return box(b"moof", full(b"mfhd", 0, 1) + box(b"traf", head(1) + runs[0]) + box(b"traf", head(2) + runs[1]) + own)
+        return movie(len(movie(0)) + 8) + box(b"mdat", media)
+
+    seed("pack", "file", file)
+    seed("pack", "fragment", fragment([]))
+    seed("pack", "added", fragment([len(video) - 1]))
+    seed("pack", "whole", fragment([]) + box(b"uuid", b"segment-encoder1" + manifest.read_bytes()))
+
+
 formats()
 recordings()
 archives()
@@ -390,3 +434,4 @@ several_pictures()
 wire()
 words()
 redis()
+packs()

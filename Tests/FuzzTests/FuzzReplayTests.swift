@@ -5,6 +5,7 @@ import Testing
 import WorkQueues
 
 @testable import FuzzTargets
+@testable import Sessions
 
 /// Replays fuzzing seeds and former findings. `make fuzz` does more, with sanitizers and coverage.
 ///
@@ -54,5 +55,17 @@ import WorkQueues
       target.run(input)
       for _ in 0..<Extent.of(40, full: 1_000) { target.run(Self.mutated(input, &random)) }
     }
+  }
+
+  /// Else mutations would not reach behind the first table.
+  @Test func seedsOfPacksAreRead() throws {
+    let seeds = try Self.seeds.get()
+    func seed(_ name: String) throws -> [UInt8] {
+      Array(try Data(contentsOf: URL(fileURLWithPath: seeds.path("pack/" + name))))
+    }
+    #expect(try PackedSegment.file(of: seed("fragment")) == seed("file"))
+    #expect(throws: Never.self) { try PackedSegment.file(of: seed("added")) }
+    let segments = try Pack.segments(in: seed("whole"), startMs: 1_767_859_512_340, path: "whole")
+    #expect(segments.count == 1)
   }
 }

@@ -27,6 +27,7 @@ enum FuzzTarget: String, CaseIterable {
   case wire
   case words
   case redis
+  case pack
 
   /// The target that the command line names.
   static let current = CommandLine.arguments.dropFirst().first.flatMap { FuzzTarget(rawValue: $0) }
@@ -70,6 +71,7 @@ enum FuzzTarget: String, CaseIterable {
     case .wire: WireFuzzing.read(bytes)
     case .words: WordFuzzing.read(bytes)
     case .redis: RedisFuzzing.read(bytes)
+    case .pack: PackFuzzing.read(bytes)
     }
   }
 }
