@@ -69,7 +69,8 @@ enum FormatFuzzing {
     require((1...limits.frames).contains(batch.frames.count), "frames, within limits")
     require(batch.frames.allSatisfy { limits.instants.contains($0.timeMs) }, "instants that can be captures")
     for (frame, next) in zip(batch.frames, batch.frames.dropFirst()) {
-      require((0...limits.jumpMs).contains(next.timeMs - frame.timeMs), "frames in order, without a jump")
+      // A jump stays where nothing tells which side of it is wrong.
+      require(frame.timeMs <= next.timeMs, "frames in order")
     }
     require((1...3_600_000).contains(batch.intervalMs), "an interval")
     require(batch.endMs > batch.frames[batch.frames.count - 1].timeMs, "an end behind the last capture")
