@@ -8,7 +8,7 @@ extension MP4File {
     let boxes = try BoxReader(bytes[...]).children("ftyp", "moov", "mdat")
     let tracks = try boxes[1].all("trak")
     guard tracks.count == 2 else { throw SegmentMismatch("not two tracks") }
-    let tables = try (Self.tables(tracks[0]), Self.tables(tracks[1]))
+    let tables = try (tracks[0].table, tracks[1].table)
     let description = try VideoDescription(entry: tables.0.first("stsd").skipping(8).children("avc1")[0])
     // The samples of the timing track come first.
     var rest = boxes[2].bytes
@@ -24,24 +24,12 @@ extension MP4File {
     guard self.bytes == bytes else { throw SegmentMismatch("it is not as it would be written again") }
   }
 
-  private static func tables(_ track: BoxReader) throws(SegmentMismatch) -> BoxReader {
-    try track.first("mdia").first("minf").first("stbl")
-  }
-
   /// Takes the samples of a track from the beginning of `rest`.
   private static func samples(
     _ tables: BoxReader, from rest: inout ArraySlice<UInt8>
   ) throws(SegmentMismatch) -> [Sample] {
-    let sizes = try tables.first("stsz").numbers(at: 8)
-    let runs = try tables.first("stts").numbers(columns: 2)
-    var durations: [Int64] = []
-    for run in stride(from: 0, to: runs.count, by: 2) {
-      guard runs[run] <= sizes.count - durations.count else { throw SegmentMismatch("more durations than samples") }
-      durations += repeatElement(Int64(runs[run + 1]), count: runs[run])
-    }
-    guard durations.count == sizes.count else { throw SegmentMismatch("fewer durations than samples") }
     var samples: [Sample] = []
-    for (size, duration) in zip(sizes, durations) {
+    for (size, duration) in try tables.sampleRows() {
       samples.append(try Sample(taking: size, from: &rest, lasting: duration))
     }
     return samples
@@ -63,7 +51,7 @@ extension Sample {
 
 extension VideoDescription {
   /// Reads the content of an `avc1` or `avc3` that ``MP4Box`` has written.
-  init(entry: BoxReader, isInBand: Bool = false) throws(SegmentMismatch) {
+  package init(entry: BoxReader, isInBand: Bool = false) throws(SegmentMismatch) {
     let further = try entry.skipping(78)
     guard let sets = ParameterSets(configuration: try further.first("avcC").bytes) else {
       throw SegmentMismatch("no parameter sets")
@@ -76,8 +64,24 @@ extension VideoDescription {
 }
 
 extension BoxReader {
+  /// The sample tables of a track.
+  package var table: BoxReader {
+    get throws(SegmentMismatch) { try first("mdia").first("minf").first("stbl") }
+  }
+
+  /// Returns the size and the duration of each sample, from the sample tables of a track.
+  package func sampleRows() throws(SegmentMismatch) -> [(size: Int, duration: Int64)] {
+    let sizes = try first("stsz").numbers(at: 8)
+    let runs = try first("stts").numbers(columns: 2)
+    let counts = stride(from: 0, to: runs.count, by: 2)
+    guard counts.reduce(0, { $0 + runs[$1] }) == sizes.count else {
+      throw SegmentMismatch("another number of durations than of samples")
+    }
+    return Array(zip(sizes, counts.flatMap { repeatElement(Int64(runs[$0 + 1]), count: runs[$0]) }))
+  }
+
   /// The content of `colr`, behind its type (ISO/IEC 14496-12, 12.1.5).
-  package var colour: VideoColour {
+  fileprivate var colour: VideoColour {
     get throws(SegmentMismatch) {
       try VideoColour(
         primaries: number(at: 4, bytes: 2), transfer: number(at: 6, bytes: 2), matrix: number(at: 8, bytes: 2),

@@ -16,10 +16,6 @@ struct PackPlace: Sendable, Equatable {
   private static let (maximumBytes, maximumFragment, maximumManifest) = (1 << 30, 256 << 20, 64 << 20)
 
   var file: String { SegmentName.pack(startMs) }
-
-  init(startMs: Int64, fragment: Range<Int>, manifest: Range<Int>, kind: String) {
-    (self.startMs, self.fragment, self.manifest, self.kind) = (startMs, fragment, manifest, kind)
-  }
 }
 
 extension PackPlace {

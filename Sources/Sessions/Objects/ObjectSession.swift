@@ -190,8 +190,12 @@ struct ObjectSession: Sendable {
   /// Returns the published segments that a batch shown from `range.lowerBound` to `range.upperBound` can touch.
   func segments(near range: Range<Int64>, in published: Published?) throws -> [PublishedSegment] {
     guard let published else { return [] }
-    // The segment before may reach into the range.
-    return try entries(near: range, in: published).filter { $0.endMs > range.lowerBound }.map(segment)
+    return try segments(entries(near: range, in: published), reachingInto: range)
+  }
+
+  /// Returns the segments that end behind the start of a range: the one before it may reach into it.
+  func segments(_ entries: [SessionEntry], reachingInto range: Range<Int64>) throws -> [PublishedSegment] {
+    try entries.filter { $0.endMs > range.lowerBound }.map(segment)
   }
 
   /// Publishes placed segments.

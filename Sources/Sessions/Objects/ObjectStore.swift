@@ -185,8 +185,8 @@ package final class ObjectStore: WorkerStore, DeferringStore {
     try retention?.requireNotTooOld(batch)
     let range = batch.frames[0].timeMs..<batch.endMs
     if batch.folder != nil {
-      let near = try session.segments(near: range, in: head.published)
       let entries = try head.published.map { try session.entries(near: range, in: $0) } ?? []
+      let near = try session.segments(entries, reachingInto: range)
       let beginning = try PublishedBeginning(of: source, among: near, retention, cancellation: cancellation) {
         let segment = $0
         return try session.manifest(entries.first { $0.startMs == segment.startMs } ?? segment.entry).json

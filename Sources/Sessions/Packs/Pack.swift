@@ -48,9 +48,6 @@ struct Pack {
   ) throws {
     let first = rest[rest.startIndex].segment
     let file = try OutputFile(creating: path)
-    let firstVideo = try rest[rest.startIndex].video.bytes()
-    let plain = try PackedSegment.fragment(of: first, firstVideo).description
-    let isInBand = PackedSegment.isInBand(PackedSegment.kind(of: plain), behind: last)
     var (sum, description) = (SHA256(), nil as VideoDescription?)
     var places: [(source: SegmentSource, fragment: Range<Int>)] = []
     func append(_ bytes: [UInt8]) throws {
@@ -60,9 +57,11 @@ struct Pack {
     }
     while let source = rest.first {
       try cancellation.check()
-      let segment = source.segment
-      let (fragment, own) = try PackedSegment.fragment(
-        of: segment, places.isEmpty ? firstVideo : source.video.bytes(), isInBand: isInBand)
+      let (segment, video) = (source.segment, try source.video.bytes())
+      var (fragment, own) = try PackedSegment.fragment(of: segment, video, isInBand: description?.isInBand ?? false)
+      if description == nil, PackedSegment.isInBand(PackedSegment.kind(of: own), behind: last) {
+        (fragment, own) = try PackedSegment.fragment(of: segment, video, isInBand: true)
+      }
       if let description {
         let last = places[places.count - 1].source.segment
         guard own == description, last.endMs == segment.startMs, last.gapAfterMs == 0,

@@ -224,13 +224,9 @@ extension SegmentSamples {
       let table = try tracks[0].table
       let entries = try table.first("stsd").skipping(8)
       guard try entries.all("av01").isEmpty else { throw Self.av1(segment.file) }
-      let entry = try entries.first("avc1").skipping(78)
-      guard let sets = ParameterSets(configuration: try entry.first("avcC").bytes) else {
-        throw SegmentMismatch("no parameter sets")
-      }
-      let colours = try entry.all("colr")
+      let description = try VideoDescription(entry: entries.first("avc1"))
       self.init(
-        parameterSets: sets, colour: colours.isEmpty ? nil : try colours[0].colour,
+        parameterSets: description.parameterSets, colour: description.colour,
         video: try table.samples(segment.samples, in: segment.bytes),
         timing: try tracks[1].table.samples(segment.frames.count, in: segment.bytes), isOutline: true)
     } catch let mismatch as SegmentMismatch {
@@ -240,28 +236,20 @@ extension SegmentSamples {
 }
 
 extension BoxReader {
-  /// The sample tables of a track.
-  fileprivate var table: BoxReader {
-    get throws(SegmentMismatch) { try first("mdia").first("minf").first("stbl") }
-  }
-
   /// Returns the samples of a track by its tables.
   ///
   /// - Parameters:
   ///   - count: the number of samples in the manifest.
   ///   - bytes: the size of the file.
   fileprivate func samples(_ count: Int, in bytes: Int) throws(SegmentMismatch) -> [Sample] {
-    let sizes = try first("stsz").numbers(at: 8)
-    let runs = try first("stts").numbers(columns: 2)
-    let counts = stride(from: 0, to: runs.count, by: 2)
-    guard sizes.count == count, sizes.allSatisfy({ $0 <= bytes }), sizes.reduce(0, +) <= bytes,
-      counts.reduce(0, { $0 + runs[$1] }) == count
-    else { throw SegmentMismatch("other samples than its manifest says") }
-    let durations = counts.flatMap { repeatElement(Int64(runs[$0 + 1]), count: runs[$0]) }
-    guard durations.allSatisfy({ (1...Int64(Int32.max)).contains($0) }) else {
+    let rows = try sampleRows()
+    guard rows.count == count, rows.allSatisfy({ $0.size <= bytes }), rows.reduce(0, { $0 + $1.size }) <= bytes else {
+      throw SegmentMismatch("other samples than its manifest says")
+    }
+    guard rows.allSatisfy({ (1...Int64(Int32.max)).contains($0.duration) }) else {
       throw SegmentMismatch("a sample without a duration")
     }
-    return zip(durations, sizes).map { Sample(duration: $0, data: [UInt8](repeating: 0, count: $1)) }
+    return rows.map { Sample(duration: $0.duration, data: [UInt8](repeating: 0, count: $0.size)) }
   }
 }
 

@@ -7,7 +7,7 @@ extension StoreLayout: ExpressibleByArgument {}
 struct LayoutOption: ParsableArguments {
   @Option(
     help: .setting(
-      "How a store keeps new segments: plain, or packed, which is one object for each batch and a sixth of the requests.",
+      "How a store keeps new segments: plain, or packed, which is one object for each batch and a quarter of the writes.",
       default: "plain", valueName: "layout"))
   var layout = StoreLayout.plain
 

@@ -25,15 +25,6 @@ struct PackedWorkerTests: RemoteSuite {
     try Tool.run(EncoderWorker.path, words + ["--store", location], environment: environment)
   }
 
-  private func contents(_ path: String) throws -> [String: Data] {
-    var isDirectory: ObjCBool = false
-    guard FileManager.default.fileExists(atPath: path, isDirectory: &isDirectory) else { return [:] }
-    guard isDirectory.boolValue else { return ["": FileManager.default.contents(atPath: path) ?? Data()] }
-    return try FileManager.default.subpathsOfDirectory(atPath: path).reduce(into: [:]) { files, name in
-      files[name] = FileManager.default.contents(atPath: path + "/" + name)
-    }
-  }
-
   @Test func readersGiveTheSameAsFromADirectory() throws {
     let calls = [
       ["stitch", "film.mp4"], ["stitch", "part.mp4", "--from", "+3s", "--to-time", "+9.5s"],

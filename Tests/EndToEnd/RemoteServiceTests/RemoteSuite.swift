@@ -67,6 +67,16 @@ extension RemoteSuite {
     }
   }
 
+  /// Returns the bytes of a file, or of all files of a directory, by their paths in it.
+  func contents(_ path: String) throws -> [String: Data] {
+    var isDirectory: ObjCBool = false
+    guard FileManager.default.fileExists(atPath: path, isDirectory: &isDirectory) else { return [:] }
+    guard isDirectory.boolValue else { return ["": FileManager.default.contents(atPath: path) ?? Data()] }
+    return try FileManager.default.subpathsOfDirectory(atPath: path).reduce(into: [:]) { files, name in
+      if !name.hasSuffix(".lock") { files[name] = FileManager.default.contents(atPath: path + "/" + name) }
+    }
+  }
+
   /// Returns all keys under a prefix, without the prefix.
   func keys(_ prefix: String) throws -> [String] {
     var all: [String] = []

@@ -26,16 +26,6 @@ struct StoredSessionCommandTests: RemoteSuite {
     try Tool.run(EncoderWorker.path, words + ["--store", location], environment: environment)
   }
 
-  /// Returns the bytes of a file, or of all files of a directory, by their paths in it.
-  private func contents(_ path: String) throws -> [String: Data] {
-    var isDirectory: ObjCBool = false
-    guard FileManager.default.fileExists(atPath: path, isDirectory: &isDirectory) else { return [:] }
-    guard isDirectory.boolValue else { return ["": FileManager.default.contents(atPath: path) ?? Data()] }
-    return try FileManager.default.subpathsOfDirectory(atPath: path).reduce(into: [:]) { files, name in
-      if !name.hasSuffix(".lock") { files[name] = FileManager.default.contents(atPath: path + "/" + name) }
-    }
-  }
-
   /// Expects that nothing of a copy is left below TMPDIR.
   private func expectNoScratch() throws {
     let names = FileManager.default.enumerator(atPath: scratch.path("encoder-worker-\(geteuid())"))?.allObjects ?? []
