@@ -355,6 +355,40 @@ import Testing
     }
   }
 
+  /// Before a request of a publication another worker removes segments that the publisher has just found in the index.
+  @Test(arguments: [StoreLayout.plain, .packed])
+  func segmentsThatGoBetweenTwoRequestsAreNotDamage(layout: StoreLayout) throws {
+    let views: ViewKinds = layout == .plain ? [.hls, .thumbnails, .sentry] : [.thumbnails, .sentry]
+    func store(_ client: (any ObjectClient)?) throws -> ObjectStore {
+      try package.store(client, views, isWindow: true, layout: layout)
+    }
+    for second in [0, 10, 20, 30] { try publish(second..<(second + 10), store(nil)) }
+    let before = snapshot()
+    var number = 0
+    var removed = 0
+    while true {
+      restore(before)
+      let passes = Mutex(0)
+      let other = try store(nil)
+      let client = StoppingObjects(objects) { [self, number] request in
+        guard request == number else { return }
+        let report = retain(other, room: 1)
+        passes.withLock { $0 = report.segments }
+      }
+      let publisher = try store(client)
+      #expect(throws: Never.self, "request \(number)") {
+        _ = try package.encoder(publisher).publish(package.batch(40..<50))
+      }
+      let failures = publisher.flushPending(all: true)
+      #expect(failures.isEmpty, "request \(number): \(failures)")
+      #expect(try starts("walk", publisher).last == start(45), "request \(number)")
+      guard client.requests > number else { break }
+      removed += passes.withLock { $0 }
+      number += 1
+    }
+    #expect(number > 10 && removed > 6 * number / 2, "\(removed) segments before \(number) requests")
+  }
+
   /// Two workers make passes, and two publish.
   @Test func passesAndPublicationsAtOnceLeaveWholeSessions() throws {
     let stores = try (0..<4).map { _ in try store(.hls) }

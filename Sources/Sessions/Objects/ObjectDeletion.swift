@@ -141,16 +141,28 @@ extension ObjectSession {
   }
 
   /// Runs the work of a publisher. If it finds the session deleted, or an object of it missing because it is being deleted, objects
-  /// of the publisher may have come after the removal: they are removed.
+  /// of the publisher may have come after the removal: they are removed. If it finds an object missing because retention has just
+  /// removed it, the work is done again.
   ///
+  /// - Parameter body: reads the index each time.
   /// - Throws: ``SessionDeleted``.
   func removingObjectsIfDeleted<R: ~Copyable>(_ body: () throws -> R) throws -> R {
-    do {
-      return try body()
-    } catch let error where error is SessionDeleted || error is DamagedOutput {
-      guard let tombstone = try tombstone() else { throw error }
-      _ = try removeObjects()
-      throw SessionDeleted(tombstone)
+    var failedAt: ObjectTag?
+    var attempt = 0
+    while true {
+      do {
+        return try body()
+      } catch let error where error is SessionDeleted || error is DamagedOutput {
+        if let tombstone = try tombstone() {
+          _ = try removeObjects()
+          throw SessionDeleted(tombstone)
+        }
+        // Retention changes the index before it removes what the older one lists. An unchanged index lists a damaged object.
+        let tag = try objects.head(headKey)?.tag
+        guard error is DamagedOutput, let tag, tag != failedAt, attempt < 20 else { throw error }
+        failedAt = tag
+        attempt += 1
+      }
     }
   }
 

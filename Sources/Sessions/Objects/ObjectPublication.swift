@@ -11,21 +11,28 @@ struct ObjectPublication: Publication {
   let head: ObjectSession.Head
 
   func commit(_ manifests: [SegmentManifest], cancellation: Cancellation) throws -> PublishedBatch {
-    try session.removingObjectsIfDeleted { try publish(manifests, cancellation: cancellation) }
+    // First use the index that `prepare` read: if the session has changed since, nothing is published.
+    var known: ObjectSession.Head? = head
+    return try session.removingObjectsIfDeleted {
+      defer { known = nil }
+      return try publish(manifests, from: known, cancellation: cancellation)
+    }
   }
 
-  private func publish(_ all: [SegmentManifest], cancellation: Cancellation) throws -> PublishedBatch {
+  /// - Parameter known: the session at an earlier moment; nil to read it.
+  private func publish(
+    _ all: [SegmentManifest], from known: ObjectSession.Head?, cancellation: Cancellation
+  ) throws -> PublishedBatch {
     var manifests = all
     let digest = all[0].segment.batchDigest
     // Placed objects do not change. After a lost race for the index they are not checked again, unless the session was deleted.
     var placed: [PlacedSegment]?
-    var generation = head.generation
+    var generation = known?.generation
     var attempt = 0
-    // First use the index that `prepare` read: if the session has changed since, nothing is published.
-    var isOld = true
+    var isOld = known != nil
     while true {
+      let before = try isOld ? known ?? session.head() : session.head()
       defer { isOld = false }
-      let before = try isOld ? head : session.head()
       if before.generation != generation { (placed, generation) = (nil, before.generation) }
       let retention = before.published?.retention
       let kept = try retention?.publishable(all, of: batch) ?? all
@@ -58,8 +65,10 @@ struct ObjectPublication: Publication {
           warnings: batch.warnings + SegmentManifest.notes(in: manifests)
             + (retention?.warning(without: all.count - manifests.count) ?? []))
         return PublishedBatch(receipt) { [manifests] in
+          var latest: ObjectSession.Published? = next
           try session.removingObjectsIfDeleted {
-            try store.updateViews(of: session, after: next, own.map(\.segment))
+            defer { latest = nil }
+            try store.updateViews(of: session, after: latest, own.map(\.segment))
             let known = zip(own, manifests).lazy.map { KnownSegment($0, staged: $1) }
             try store.updatePackages(of: session, with: known)
           }

@@ -179,7 +179,14 @@ package final class ObjectStore: WorkerStore, DeferringStore {
   package func tombstone(of id: SessionID) throws -> Tombstone? { try session(id).tombstone() }
 
   package func prepare(_ source: BatchReader, cancellation: Cancellation) throws -> Preparation {
-    let (session, batch) = (session(source.batch.session), source.batch)
+    let session = session(source.batch.session)
+    return try session.removingObjectsIfDeleted { try prepare(source, in: session, cancellation) }
+  }
+
+  private func prepare(
+    _ source: BatchReader, in session: ObjectSession, _ cancellation: Cancellation
+  ) throws -> Preparation {
+    let batch = source.batch
     let head = try head(of: session, for: batch)
     let retention = head.published?.retention
     try retention?.requireNotTooOld(batch)
@@ -208,7 +215,7 @@ package final class ObjectStore: WorkerStore, DeferringStore {
 
   package func publisher(of source: BatchReader) throws -> VideoPublisher {
     let session = session(source.batch.session)
-    if appendGuard != nil { _ = try head(of: session, for: source.batch) }
+    if appendGuard != nil { _ = try session.removingObjectsIfDeleted { try head(of: session, for: source.batch) } }
     return { batch in
       let head = try session.removingObjectsIfDeleted { try session.head() }
       return ObjectPublication(store: self, batch: batch, session: session, head: head)
@@ -219,7 +226,7 @@ package final class ObjectStore: WorkerStore, DeferringStore {
   ///
   /// - Throws: ``SessionDeleted``; ``BadBatch`` if the batch is far from it.
   private func head(of session: ObjectSession, for batch: Batch) throws -> ObjectSession.Head {
-    let head = try session.removingObjectsIfDeleted { try session.head() }
+    let head = try session.head()
     try appendGuard?.check(batch) {
       head.published.map { $0.index.startMs...max($0.index.startMs, $0.index.endMs) }
     }

@@ -163,7 +163,10 @@ package struct StoredRetention: Sendable {
     var removed = RemovedSegments(id)
     defer { report.add(removed, pass.isDryRun) }
     do {
-      while try step(rule, isWholeOnly, store.session(id), pass, &removed) { try cancellation.check() }
+      let session = store.session(id)
+      while try session.removingObjectsIfDeleted({ try step(rule, isWholeOnly, session, pass, &removed) }) {
+        try cancellation.check()
+      }
     } catch is SessionDeleted {
       // It has nothing to remove.
     } catch let error where !(error is Cancelled) {
