@@ -10,6 +10,8 @@ import WorkQueues
 package protocol DeletionPlace {
   /// Its name in messages.
   var name: String { get }
+  /// The name of the store into which a worker brings the sessions of the place; nil if they stay.
+  var uploadsTo: String? { get }
   /// - Returns: the tombstone that is there now.
   func add(_ tombstone: Tombstone) throws -> Tombstone
   /// - Returns: whether there was a tombstone.
@@ -56,6 +58,8 @@ package struct DirectoryDeletionPlace: DeletionPlace {
 
   package var name: String { output }
 
+  package var uploadsTo: String? { (try? UploadFiles(output: output).readState())??.store }
+
   /// - Parameter waitMs: milliseconds to wait for batches that workers hold.
   package init(output: String, spool: Spool?, _ identifier: BatchIdentifier, waitMs: Int = 60_000) {
     self.output = output
@@ -66,9 +70,16 @@ package struct DirectoryDeletionPlace: DeletionPlace {
 
   private var tombstones: SessionTombstones { SessionTombstones(output: output) }
 
-  package func add(_ tombstone: Tombstone) throws -> Tombstone { try tombstones.add(tombstone) }
+  package func add(_ tombstone: Tombstone) throws -> Tombstone {
+    // First the request: a crash behind the tombstone loses no deletion in the store.
+    try UploadFiles(output: output).addDeletion(of: tombstone.session)
+    return try tombstones.add(tombstone)
+  }
 
-  package func removeTombstone(of session: SessionID) throws -> Bool { try tombstones.remove(of: session) }
+  package func removeTombstone(of session: SessionID) throws -> Bool {
+    try UploadFiles(output: output).removeDeletion(of: session)
+    return try tombstones.remove(of: session)
+  }
 
   package func remove(_ session: SessionID) throws -> RemovedSession {
     try SessionRemoval(output: output, cancellation: identifier.cancellation).remove(session)
@@ -108,6 +119,7 @@ package struct DirectoryDeletionPlace: DeletionPlace {
 /// An object store.
 package struct StoreDeletionPlace: DeletionPlace {
   package let name: String
+  package var uploadsTo: String? { nil }
   private let objects: any ObjectClient
   private let staging: Staging
   private let state: Spool?

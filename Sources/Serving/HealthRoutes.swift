@@ -81,6 +81,7 @@ package final class HealthRoutes: Sendable {
     text.gauge(
       "encoder_worker_oldest_session_end_age_seconds", "Age of the oldest of them; 0 if there is none.",
       ends.oldestMs / 1_000)
+    if let uploads = worker.uploads?.counts { write(uploads, to: &text) }
     let requests = requests()
     if !requests.isEmpty {
       text.metric(
@@ -106,6 +107,24 @@ package final class HealthRoutes: Sendable {
       [("sent", "\(events.sent)"), ("failed", "\(events.failed)"), ("refused", "\(events.refused)")])
     text.gauge(
       "encoder_worker_notifications_pending", "Batches that wait for the delivery of their events.", events.pending)
+  }
+
+  private func write(_ uploads: UploadPasses.Counts, to text: inout MetricsText) {
+    text.metric(
+      "encoder_worker_sessions_uploaded_total", "Sessions that this worker has brought into the store as a whole.",
+      "counter", by: "", [("", "\(uploads.sessions)")])
+    text.metric(
+      "encoder_worker_uploaded_bytes_total", "Bytes of the segments that it has brought into the store.", "counter",
+      by: "", [("", "\(uploads.bytes)")])
+    guard let state = uploads.state else { return }
+    text.gauge("encoder_worker_upload_sessions", "Sessions that wait for the store.", state.sessions)
+    text.gauge("encoder_worker_upload_bytes", "Bytes of their segments.", state.bytes)
+    let ageMs = state.sinceMs.map { max(0, WallClock.nowMs - $0) } ?? 0
+    text.gauge(
+      "encoder_worker_upload_oldest_age_seconds", "Age of the oldest of them; 0 if there is none.",
+      Int(ageMs / 1_000))
+    text.gauge(
+      "encoder_worker_upload_deletions", "Deletions that the store does not know yet.", state.deletions)
   }
 
   private func write(_ status: SpoolStatus, to text: inout MetricsText) {

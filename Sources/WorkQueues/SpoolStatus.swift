@@ -47,6 +47,8 @@ package struct SpoolStatus: Sendable {
   /// Free bytes of the output's file system.
   package let freeBytes: Int
   package let workers: [Worker]
+  /// The sessions that wait for a store; nil if sessions stay here.
+  package let uploads: UploadState?
 
   /// Batches a minute, of all workers that are alive or may be.
   package var perMinute: Int { workers.filter { $0.life != .dead }.reduce(0) { $0 + ($1.counters?.perMinute ?? 0) } }
@@ -74,6 +76,7 @@ package struct SpoolStatus: Sendable {
       "freeBytes": .number(freeBytes), "bytesADay": growth.bytesADay.map { .number($0) } ?? .null,
       "daysLeft": growth.daysLeft(free: freeBytes).map { .number($0) } ?? .null,
       "perMinute": .number(perMinute), "workers": .array(workers),
+      "uploads": uploads.map { .object($0.members) } ?? .null,
     ]).line
   }
 }

@@ -1,3 +1,4 @@
+import FrameBatches
 import Sessions
 
 /// The subject of an event.
@@ -6,4 +7,6 @@ package enum EventSubject: Sendable {
   case batch(FinishedBatch)
   /// The end of a session, whose request stays until its event is delivered.
   case end(HeldEndRequest)
+  /// A session that is in the store, and stays here until its event is delivered.
+  case upload(SessionID)
 }

@@ -273,7 +273,7 @@ extension Worker {
   @discardableResult
   func endSessions(now: Bool = false) -> Int {
     ends.pass(now: now) { session, held in
-      let event = SessionEndedEvent(session)
+      let event = SessionEvent(ended: session)
       write?(event)
       if queue.takesEvents { try queue.announce(key: event.key, event: event.line) }
       if let notifier { return notifier.add(.end(held), event) }

@@ -19,6 +19,8 @@ package final class TextPasses: Sendable {
     var waiting: [SessionID: Int64] = [:]
     /// In the order in which they came.
     var order: [SessionID] = []
+    /// The session that is being read.
+    var current: SessionID?
     /// Sessions that found no place.
     var dropped = 0
   }
@@ -65,6 +67,11 @@ package final class TextPasses: Sendable {
     }
   }
 
+  /// Whether words of a session are still to be read.
+  func isWaiting(_ session: SessionID) -> Bool {
+    state.withLock { $0.current == session || $0.waiting[session] != nil }
+  }
+
   /// Starts the thread.
   func start() throws {
     let started = try PeriodicThread("text", everyMs: Self.lookMs) { [self] in
@@ -100,6 +107,7 @@ package final class TextPasses: Sendable {
   private func pass(_ cancellation: Cancellation) {
     while !cancellation.isRequested, hasRoom, let (session, fromMs) = next() {
       read(session, fromMs: fromMs, cancellation)
+      state.withLock { $0.current = nil }
     }
   }
 
@@ -121,6 +129,7 @@ package final class TextPasses: Sendable {
     state.withLock { state in
       guard !state.order.isEmpty else { return nil }
       let session = state.order.removeFirst()
+      state.current = session
       return state.waiting.removeValue(forKey: session).map { (session, $0) }
     }
   }

@@ -31,6 +31,8 @@ package final class Worker: Sendable {
   let ends: SessionEnder
   let options: BatchEncoder.Options
   let texts: TextPasses?
+  /// Brings sessions into a store; nil if they stay here.
+  package let uploads: UploadPasses?
   private let rules: WorkerRules
   private let keyFrames = KeyFrameCache()
   /// One for each thread.
@@ -39,16 +41,18 @@ package final class Worker: Sendable {
   /// Throws ``LowDiskSpace`` if there is too little room for a new batch.
   func requireRoom() throws { try rules.freeSpace.require(at: store.staging.output) }
 
-  /// - Parameter texts: reads the words in what is published; nil if nobody asks for them.
+  /// - Parameters:
+  ///   - texts: reads the words in what is published; nil if nobody asks for them.
+  ///   - uploads: brings sessions into a store; nil if they stay here.
   package init(
     _ id: WorkerID, queue: any BatchQueue, store: any WorkerStore, options: BatchEncoder.Options,
-    _ rules: WorkerRules = WorkerRules(), texts: TextPasses? = nil, reports: WorkerReports
+    _ rules: WorkerRules = WorkerRules(), texts: TextPasses? = nil, uploads: UploadPasses? = nil, reports: WorkerReports
   ) {
     self.queue = queue
     self.store = store
     self.options = options
     self.rules = rules
-    self.texts = texts
+    (self.texts, self.uploads) = (texts, uploads)
     (write, notifier) = (reports.write, reports.notifier)
     var own = reports.logger
     own[metadataKey: "worker"] = "\(id)"

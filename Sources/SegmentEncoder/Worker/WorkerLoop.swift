@@ -90,6 +90,8 @@ package final class WorkerLoop: Sendable {
     // A drain makes one pass before its end, and one at its end.
     let passes = drains ? nil : try retention?.start()
     defer { passes?.stop() }
+    let uploads = drains ? nil : try worker.uploads?.start(worker)
+    defer { uploads?.stop() }
     try worker.texts?.start()
 
     var takeOverAt = 0
@@ -125,6 +127,7 @@ package final class WorkerLoop: Sendable {
       wait(ms: isQueueFailing ? Self.rescan * 1_000 : min(pollMs, maximumMs), watch)
     }
     passes?.stop()
+    uploads?.stop()
     finish(delivers: !givesUpEvents)
     return End(
       failure: retries.fatal ?? retries.first, isFatal: retries.fatal != nil,
@@ -142,6 +145,7 @@ package final class WorkerLoop: Sendable {
       switch subject {
       case .batch(let batch): _ = record(worker.finish(batch, keeping: refused))
       case .end(let end): worker.finish(end, keeping: refused)
+      case .upload(let session): worker.finish(upload: session, keeping: refused)
       }
     }
   }
@@ -261,6 +265,8 @@ package final class WorkerLoop: Sendable {
       wait(ms: Self.rescan * 1_000)
     }
     pool.join()
+    worker.texts?.finish(all: drains && !shutdown.isStopping)
+    if drains { uploadAll() }
     while delivers, !isDelivered, notifier?.isFailing == false, retries.fatal == nil, shutdown.shouldContinue() {
       wait(ms: 100)
     }
@@ -275,7 +281,8 @@ package final class WorkerLoop: Sendable {
         worker.logger.warning("batch.abandoned", metadata: about.merging(["error": "\(error)"]) { $1 })
       }
     }
-    worker.texts?.finish(all: drains && !shutdown.isStopping)
+    // The event of a session that was uploaded is delivered: now the session may go here.
+    if drains { uploadAll() }
     if drains && !shutdown.isStopping, let retention {
       // Views that are not written yet would add bytes after the pass.
       flushPending(all: true)
@@ -284,6 +291,13 @@ package final class WorkerLoop: Sendable {
     flushPending(all: true)
     worker.queue.leave()
     worker.store.staging.remove()
+  }
+
+  /// Brings into the store what is due, at the end of a drain.
+  private func uploadAll() {
+    guard let uploads = worker.uploads, !shutdown.isStopping else { return }
+    flushPending(all: true)
+    if let failure = uploads.pass(worker) { retries.record(failure, isSystemWide: false) }
   }
 
   /// Updates the views of sessions. This worker retries a failed update later, or the next worker does.

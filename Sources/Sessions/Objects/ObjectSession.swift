@@ -209,6 +209,7 @@ struct ObjectSession: Sendable {
       throw JSONError("no segments")
     }
     if head.published != nil { try add(new, to: &next) }
+    if head.end ?? end != nil { next.index.isComplete = true }
     if next.index.entries.count > Page.maximumInHead {
       next.pages += try sealed(
         next.index.removeFirst(

@@ -72,6 +72,9 @@ package final class ObjectStore: WorkerStore, DeferringStore {
     self.views = views
   }
 
+  /// The store's name, as people write it.
+  package var place: String { name.hasSuffix("/") ? String(name.dropLast()) : name }
+
   package var dueInMs: Int? { deferred.dueInMs }
 
   package func flushPending(all: Bool) -> [ViewUpdateFailure] { deferred.flush(self, all: all) }

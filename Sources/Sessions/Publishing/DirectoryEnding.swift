@@ -51,12 +51,7 @@ extension DirectoryStore {
       // The record has made the cache invalid, unless it is old and the views were written since, or are deferred.
       let cache = index.cache(of: directory)
       if cache?.behind.isEmpty != true { try index.update(directory, cache, temporary: staging.temporaryFile()) }
-      let path = directory.path + "/" + IndexText.jsonFile
-      guard let end = try directory.recordedEnd(),
-        let json = try DurableFile.contents(of: path, limit: IndexText.maximumBytes),
-        let ended = EndedSession(end, json, traceParent: try directory.lastTraceParent())
-      else { throw DamagedOutput(path: path, cause: "not as this program writes it") }
-      return .ended(ended)
+      return .ended(try directory.endedSession())
     }
   }
 
@@ -102,6 +97,15 @@ extension SessionDirectory {
   package func hasAnnouncedEnd() throws -> Bool {
     guard try !EndRequestFiles(output: DurableFile.parentDirectory(of: path)).isThere(session) else { return false }
     return try DurableFile.isThere(path + "/" + SessionEnd.file) || isDamaged()
+  }
+
+  /// Returns what is told of a session whose end is recorded, and whose views are up to date.
+  func endedSession() throws -> EndedSession {
+    let path = path + "/" + IndexText.jsonFile
+    guard let end = try recordedEnd(), let json = try DurableFile.contents(of: path, limit: IndexText.maximumBytes),
+      let ended = EndedSession(end, json, traceParent: try lastTraceParent())
+    else { throw DamagedOutput(path: path, cause: "not as this program writes it") }
+    return ended
   }
 
   /// Whether the manifests cannot be read, or there are none.

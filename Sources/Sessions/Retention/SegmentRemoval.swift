@@ -40,21 +40,58 @@ struct SegmentRemoval {
         removed.isEnding = try views.endIfOpen(directory, temporary)
         if removed.isEnding { return }
         if try directory.hasAnnouncedEnd() {
-          // A damaged manifest goes, too.
-          removed.add(starts.compactMap { try? directory.segment($0) })
-          removed.isWhole = true
-          hidden = try directory.hide()
+          hidden = try hide(starts, &removed)
           return
         }
         removed.isEnding = true
       }
       isDone = try !removeFirst(rule, of: starts, &removed)
     }
-    if let hidden {
-      try SessionRemoval.forget(directory.session, output: output)
-      try Self.removeTree(hidden, cancellation)
+    if let hidden { try removeHidden(hidden) }
+    return !isDone
+  }
+
+  /// Removes first segments as a rule says. The session stays, with its last segment.
+  ///
+  /// - Parameter isAllowed: asked with the session locked.
+  /// - Returns: whether there may be more to remove.
+  /// - Throws: ``SessionHeld``; ``Cancelled``.
+  func removeFirst(
+    _ rule: RemovalRule, if isAllowed: () throws -> Bool, _ removed: inout RemovedSegments
+  ) throws -> Bool {
+    var isDone = true
+    _ = try directory.lockedIfFree {
+      try finishInterrupted()
+      guard try isAllowed() else { return }
+      isDone = try !removeFirst(rule, of: directory.publishedStarts(), &removed)
     }
     return !isDone
+  }
+
+  /// Removes the session as a whole.
+  ///
+  /// - Parameter isAllowed: asked with the session locked.
+  /// - Throws: ``SessionHeld``; ``Cancelled``.
+  func removeWhole(if isAllowed: () throws -> Bool, _ removed: inout RemovedSegments) throws {
+    var hidden: String?
+    _ = try directory.lockedIfFree {
+      guard try isAllowed() else { return }
+      hidden = try hide(directory.publishedStarts(), &removed)
+    }
+    if let hidden { try removeHidden(hidden) }
+  }
+
+  /// - Returns: the path of the hidden session.
+  private func hide(_ starts: [Int64], _ removed: inout RemovedSegments) throws -> String {
+    // A damaged manifest goes, too.
+    removed.add(starts.compactMap { try? directory.segment($0) })
+    removed.isWhole = true
+    return try directory.hide()
+  }
+
+  private func removeHidden(_ path: String) throws {
+    try SessionRemoval.forget(directory.session, output: output)
+    try Self.removeTree(path, cancellation)
   }
 
   /// Removes a hidden session, file by file.

@@ -3,6 +3,7 @@
 import FileSystem
 import FrameBatches
 import Glibc
+import Sessions
 
 extension SpoolStatus {
   /// - Throws: ``DiskError`` when a directory cannot be read, except that of a worker that is just leaving.
@@ -15,6 +16,7 @@ extension SpoolStatus {
     quarantined = try Self.depth(spool.quarantine, now) { !$0.hasSuffix(Quarantine.reasonEnding) }
     kept = try Self.depth(spool.done, now) { _ in true }
     workers = try Self.workers(spool.claimed, now)
+    uploads = try UploadFiles(output: self.output).readState()
     let held = workers.flatMap(\.held)
     claimed = QueueDepth(count: held.count, oldestMs: held.map(\.ageMs).max())
     retrying = held.count(where: \.isRetried)

@@ -102,6 +102,9 @@ struct DeleteCommand: ReportingCommand {
     results.tell(
       wasDeleted ? "\(id): later batches of it are published again" : "\(id): it was not deleted",
       json: JSONValue.object(["session": .string(id.description), "undeleted": .bool(wasDeleted)]).line)
+    if let other = place.uploadsTo {
+      say("in \(other) it stays deleted: run delete --undelete \(id) --store \(other), too")
+    }
   }
 
   private func delete(_ ids: [SessionID], at place: any DeletionPlace) throws {
@@ -132,6 +135,7 @@ struct DeleteCommand: ReportingCommand {
     for id in ids where deletion.reports[id] != nil && !dryRun {
       results.tell("\(id): later batches of it are refused in \(place.name)")
     }
+    if let other = place.uploadsTo, !dryRun { say("a worker deletes it in \(other), too; see status") }
     for failure in deletion.failures { say("encoder-worker: \(failure); run it again", .error) }
     try deletion.end.get()
     if let failure = deletion.failures.first { throw ExitStatus.afterRetry(of: failure) }

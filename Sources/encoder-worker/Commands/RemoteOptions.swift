@@ -59,17 +59,20 @@ struct RemoteOptions: ParsableArguments {
   }
 }
 
+extension S3Client {
+  /// The number of requests, by their kind.
+  var countsByKind: [String: Int] {
+    let counted = requests
+    return Self.kinds.reduce(into: [:]) { $0[$1] = counted[$1] ?? 0 }
+  }
+}
+
 /// A queue and a store that are connected.
 struct RemoteBackends {
   let names: any NameQueue
   let objects: S3Client
   /// The store's name in messages.
   var name: String { "\(objects.location)" }
-  /// The number of requests to the store, by their kind.
-  var requests: [String: Int] {
-    let counted = objects.requests
-    return S3Client.kinds.reduce(into: [:]) { $0[$1] = counted[$1] ?? 0 }
-  }
   var batches: ObjectBatchRepository { ObjectBatchRepository(objects, name: name) }
 
   /// Connects to a queue and a store.

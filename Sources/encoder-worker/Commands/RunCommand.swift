@@ -7,6 +7,7 @@ import FrameBatches
 import Glibc
 import Ingesting
 import Logging
+import Remote
 import SegmentEncoder
 import Serving
 import Sessions
@@ -23,13 +24,16 @@ struct RunCommand: ReportingCommand {
     discussion: """
       Runs until it is stopped. Makes a missing spool. Producers rename batches into DIR/incoming. The worker encodes each batch into OUTPUT/SESSION and removes it. It moves a batch that cannot be encoded to DIR/quarantine, with the reason beside it. SIGTERM or SIGINT: the worker finishes its batches, or puts them back within 5 seconds. Several workers may share a spool.
 
+      With --upload, each session goes into an object store when it has ended, as few objects, and is removed here. Until then it lies on this disk only.
+
       With --queue and --store, batch names come from a Redis stream or an SQS queue, and batches and sessions lie in an object store, in incoming/ and output/. If the queue loses names, run reconcile.
       """)
 
   static let page = HelpPage(
     example: "run --spool spool", required: [["spool"], ["queue", "store"]],
     common: [
-      "output", "drain", "jobs", "quality", "end-after", "retain", "json", "notify", "ingest", "hls", "listen",
+      "output", "drain", "jobs", "quality", "end-after", "retain", "upload", "json", "notify", "ingest", "hls",
+      "listen",
       "verbose",
     ])
 
@@ -85,6 +89,7 @@ struct RunCommand: ReportingCommand {
   var host: [String] = []
 
   @OptionGroup var ingest: IngestOptions
+  @OptionGroup var uploads: UploadOptions
   @OptionGroup var retention: RetentionOptions
   @OptionGroup var notifications: NotificationOptions
   @OptionGroup var capture: CaptureArguments
@@ -121,6 +126,7 @@ struct RunCommand: ReportingCommand {
       throw ValidationError("--output works with --spool; with --queue, sessions go to the --store")
     }
     try storeLayout.validate(withStore: source.spool == nil)
+    try uploads.validate(with: source, retention)
     if source.spool == nil, storeLayout.layout == .packed, hls {
       throw ValidationError(
         "--hls works with --layout plain; serve --store plays packed sessions, also while they go on")
@@ -177,6 +183,7 @@ struct RunCommand: ReportingCommand {
     }
     if let spool = source.spool, isNew { say("made the spool \(spool); rename batches into \(spool)/incoming") }
     try Self.stop(shutdown, at: signals, reaping: handover != nil)
+    let uploading = try uploads.passes(of: store, as: id, source.remote.access, shutdown, logger)
     var reports = WorkerReports(to: logger)
     reports.counters = handover?.counters ?? WorkerCounters()
     (reports.write, reports.notifier) = (notifications.write, notifier)
@@ -185,11 +192,13 @@ struct RunCommand: ReportingCommand {
       endAfterMs: endAfter.map { 1_000 * Int64($0) })
     let worker = Worker(
       id, queue: queue, store: store, options: options, rules,
-      texts: text.passes(engine, store, options, freeSpace.rule, shutdown, logger), reports: reports)
+      texts: text.passes(engine, store, options, freeSpace.rule, shutdown, logger), uploads: uploading?.passes,
+      reports: reports)
     let loop = WorkerLoop(
       worker, threads: segments.threads, drains: drain, shutdown: shutdown,
       retention: passes(in: store, shutdown, worker.logger))
-    let server = try socket.map { try serve(worker, loop, remote, shutdown, on: $0) }
+    let objects = remote?.objects ?? uploading?.objects
+    let server = try socket.map { try serve(worker, loop, shutdown, objects, on: $0) }
     defer { withExtendedLifetime(server) {} }
     let target = remote.map { IngestListener.Target.remote($0, store.staging) } ?? .spool(source.spool ?? "")
     let ingesting = try ingestListener?.start(
@@ -201,7 +210,8 @@ struct RunCommand: ReportingCommand {
         return state
       }, tombstone: { try worker.store.tombstone(of: $0) }, trouble: { loop.trouble })
     if let spool = source.spool, !drain {
-      say("watching \(spool)/incoming; sessions go to \(store.staging.output)")
+      let next = uploads.upload.map { ", and to \($0) when they have ended" } ?? ""
+      say("watching \(spool)/incoming; sessions go to \(store.staging.output)\(next)")
     } else if let queue = source.remote.queue, let location = source.remote.store, !drain {
       say(
         "watching \(queue); batches are in \(location.name(of: "incoming")), sessions go to \(location.name(of: "output"))"
@@ -231,11 +241,10 @@ struct RunCommand: ReportingCommand {
   }
 
   private func serve(
-    _ worker: Worker, _ loop: WorkerLoop, _ remote: RemoteBackends?, _ shutdown: ShutdownState,
-    on socket: ListeningSocket
+    _ worker: Worker, _ loop: WorkerLoop, _ shutdown: ShutdownState, _ objects: S3Client?, on socket: ListeningSocket
   ) throws -> HTTPServer {
     let routes = HealthRoutes(
-      worker, shutdown, version: EncoderWorker.version, requests: { remote?.requests ?? [:] },
+      worker, shutdown, version: EncoderWorker.version, requests: { objects?.countsByKind ?? [:] },
       trouble: { loop.trouble })
     let server = try HTTPServer(on: socket, hosts: host) { routes.answer($0) }
     say("listening at http://\(server.address.description)/")
@@ -303,7 +312,8 @@ struct RunCommand: ReportingCommand {
     let kinds = ViewKinds.on([(.hls, hls), (.thumbnails, thumbnails), (.sentry, events.sentry)])
     guard let remote else {
       let views = SessionViews(
-        kinds, announcesEnds: notifications.json || notifications.notify != nil, isWindow: !retention.limits.isEmpty,
+        kinds, announcesEnds: notifications.json || notifications.notify != nil,
+        isWindow: !retention.limits.isEmpty || uploads.uploadEvery != nil,
         shouldContinue: shutdown.shouldContinue)
       return try SpoolWorker.open(source.spool ?? "", output: output, as: id, lease: lease, views)
     }

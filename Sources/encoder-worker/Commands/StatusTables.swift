@@ -21,6 +21,7 @@ extension SpoolStatus {
     if let bytes = growth.bytesADay, let days = growth.daysLeft(free: freeBytes) {
       text += "; \(size(bytes)) a day, full in \(count(days, "day"))"
     }
+    if let uploads { text += "\n\n" + uploads.text }
     guard !workers.isEmpty else { return text }
     return text + "\n\n" + table([["worker", "", "running", "published", "a minute", "holds"]] + workers.map(\.row))
   }
@@ -38,6 +39,21 @@ extension SpoolStatus {
       counts[life].map { ", \($0) \(life.rawValue)" }
     }
     return "\(count(counts[.alive] ?? 0, "worker")) alive" + others.joined()
+  }
+}
+
+extension UploadState {
+  /// `3 sessions, 12 MB, wait for s3://replay, the oldest for 2 h`, and why.
+  fileprivate var text: String {
+    let nowMs = WallClock.nowMs
+    let age = sinceMs.map { ", the oldest for \(duration(ms: max(0, nowMs - $0)))" } ?? ""
+    var text =
+      sessions == 0
+      ? "all sessions that are due are in \(store)"
+      : "\(count(sessions, "session waits", "sessions wait")) for \(store): \(size(bytes))\(age)"
+    if deletions > 0 { text += "; \(count(deletions, "deletion waits", "deletions wait")), too" }
+    text += "; looked \(duration(ms: max(0, nowMs - atMs))) ago"
+    return (failure.map { "\(text): \($0)" } ?? text).oneLine
   }
 }
 

@@ -206,8 +206,9 @@ import Testing
     let ingest = try RunningIngest(["--spool", spool.path])
     let served = try found("^# TYPE ([a-z_]+)", in: ingest.send("GET", "/metrics").text)
     #expect(try named("run `--ingest`").symmetricDifference(served).sorted() == [])
-    // `PackedWorkerTests` reads those of a queue and a store.
-    let all = try ["run", "serve", "run `--ingest`", "run `--queue`"].map(named).reduce(Set()) { $0.union($1) }
+    // `PackedWorkerTests` and `UploadWorkerTests` read those with a store.
+    let all = try ["run", "serve", "run `--ingest`", "run `--queue`", "run `--upload`"].map(named)
+      .reduce(Set()) { $0.union($1) }
     #expect(try found("\\b(encoder_worker_[a-z_]+)").isSubset(of: all))
   }
 
@@ -222,7 +223,7 @@ import Testing
         let text = try String(contentsOf: folder.appendingPathComponent(file), encoding: .utf8)
         logged.formUnion(
           try found(
-            "\"((?:batch|disk|environment|frame|ingest|notification|queue|recovery|retention|segments|session|text|tokens|traces|worker)\\.[a-z]+)\"",
+            "\"((?:batch|disk|environment|frame|ingest|notification|queue|recovery|retention|segments|session|text|tokens|traces|upload|worker)\\.[a-z]+)\"",
             in: text))
       }
     }

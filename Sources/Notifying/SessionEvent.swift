@@ -1,0 +1,52 @@
+import FileSystem
+import FrameBatches
+import JSON
+import Logging
+import Sessions
+
+/// The event of a session that has ended, or that is in a store as a whole. docs/events.md describes it, docs/event.schema.json is its
+/// schema.
+package struct SessionEvent: Event {
+  private static let format = "session-event/1"
+
+  package let key: String
+  package let line: String
+  package let traceParent: TraceParent?
+  private let session: SessionID
+
+  package var about: Logger.Metadata { ["session": "\(session)"] }
+
+  /// - Parameter timeMs: when the event is made, in unix milliseconds.
+  package init(ended session: EndedSession, timeMs: Int64 = WallClock.nowMs) {
+    self.init("session.ended", session, [:], key: "\(session.end.endedMs)", timeMs)
+  }
+
+  /// - Parameters:
+  ///   - store: the store's name.
+  ///   - timeMs: when the event is made, in unix milliseconds.
+  package init(uploaded session: EndedSession, to store: String, timeMs: Int64 = WallClock.nowMs) {
+    // A session that gets a late batch is uploaded again.
+    self.init(
+      "session.uploaded", session, ["store": .string(store)],
+      key: "\(store)\n\(session.end.endedMs)\n\(session.segments)",
+      timeMs)
+  }
+
+  private init(_ name: String, _ ended: EndedSession, _ facts: [String: JSONValue], key parts: String, _ timeMs: Int64)
+  {
+    (session, traceParent) = (ended.end.session, ended.traceParent)
+    var sum = SHA256()
+    sum.update("\(name)\n\(session)\n\(parts)\n")
+    key = sum.finish()
+    var members: [String: JSONValue] = [
+      "format": .string(Self.format), "event": .string(name), "key": .string(key), "timeMs": .number(timeMs),
+      "session": .string(session.description), "cause": .string(ended.end.cause.rawValue),
+      "endedMs": .number(ended.end.endedMs), "startMs": .number(ended.startMs), "endMs": .number(ended.endMs),
+      // Readers of batches' events pass over it.
+      "batch": .string(""), "sessions": .array([]), "segmentCount": .number(ended.segments),
+      "frames": .number(ended.frames), "bytes": .number(ended.bytes),
+    ]
+    members[TraceParent.key] = traceParent.map { .string($0.description) }
+    line = JSONValue.object(members).setting(facts).line
+  }
+}
