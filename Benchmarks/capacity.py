@@ -58,6 +58,11 @@ PACKED = BOTH | {
     "PUT pack": Request("PUT", 1), "PUT, for the end of a session, `session.json` and `.ffconcat`": Request("PUT", session=6),
     "GET and HEAD, for the end of a session": Request("GET", session=11),
 }
+# With run --spool --upload: no batch is in the store, and a session is there once it has ended.
+UPLOAD = {
+    "PUT pack, index head, `session.json` and `.ffconcat`, `--upload`": Request("PUT", session=4),
+    "GET and HEAD of an upload: the index head, and the segments read back": Request("GET", session=5),
+}
 # Assumed: a message is sent, received and deleted by a request of its own.
 SQS_REQUESTS = 3
 # Sessions by content: share, name, bytes of a captured JPEG (the corpus). CPU and bytes a frame are in results.json.
@@ -77,6 +82,8 @@ class Inputs:
     busiest: int = 20              # o'clock
     hls: bool = False              # run --hls
     packed: bool = False           # run --layout packed
+    upload: bool = False           # run --spool --upload
+    localHours: float = 1          # with --upload: the time for which a session lies on a worker's disk
     # Measured: costs other than the pictures.
     batchMs: float = MEASURED["parts"]["batches"]["overhead"]["require"]["disk"]  # CPU, one segment, with fsync
     decoderMs: float = 3           # CPU of a new decoder process, 2 to 4: batches of a session are too far apart for the old one
@@ -116,6 +123,7 @@ PRICES = {
     "1 000 GET or HEAD": Price(0.0004, "S3 Standard; c3x.dev, read in November 2026"),
     "1 000 DELETE": Price(0.0, "S3"),
     "a GB stored for a month": Price(0.023, "S3 Standard, first 50 TB; coldsmokeconsulting.com, April 2026"),
+    "a GB of a worker's disk for a month": Price(0.08, "assumed, for EBS gp3"),
     "1 000 000 SQS requests": Price(0.40, "standard queue; cloudburn.io, March 2026"),
     "Redis with a replica, an hour": Price(0.25, "assumed"),
     "a GB to viewers": Price(0.09, "S3 to the internet, first 10 TB; devnotes.tech, read in November 2026"),
@@ -136,19 +144,21 @@ class Load:
         self.frameMs = total(lambda name, _: JPEG[name]["cpu"])
         self.bytesAFrame = total(lambda name, _: JPEG[name]["bytes"])
         self.capturedBytes = total(lambda _, captured: captured)
-        self.table = PACKED if i.packed else S3 | HLS if i.hls else S3
+        self.table = UPLOAD if i.upload else PACKED if i.packed else S3 | HLS if i.hls else S3
         self.requests = {kind: 0.0 for kind in KINDS}
         for request in self.table.values():
             self.requests[request.kind] += self.batches * request.of(self)
         self.redis = {name: self.batches * (fixed + each * self.segmentsABatch) for name, (fixed, each) in REDIS.items()}
-        self.sqs = self.batches * SQS_REQUESTS
+        if i.upload: self.redis = {}
+        self.sqs = 0 if i.upload else self.batches * SQS_REQUESTS
         # The first PUT is the producer's.
-        own = {**self.requests, "PUT": self.requests["PUT"] - self.batches}
+        own = {**self.requests, "PUT": self.requests["PUT"] - (0 if i.upload else self.batches)}
         self.requestsABatch = sum(own.values()) / self.batches
         self.pictureMs = i.batchSeconds * i.framesASecond * self.frameMs
         self.ownMs = i.batchMs + i.decoderMs + i.segmentMs * max(0, self.segmentsABatch - 1)
         self.cpu = (self.pictureMs + self.ownMs + self.requestsABatch * i.requestCPUMs) / 1e3
-        self.wait = (own["GET"] * i.getMs + (own["PUT"] + own["DELETE"]) * i.putMs) / self.batches / 1e3
+        # A thread of its own waits for an upload.
+        self.wait = 0 if i.upload else (own["GET"] * i.getMs + (own["PUT"] + own["DELETE"]) * i.putMs) / self.batches / 1e3
         self.bytesIn = self.frames * self.capturedBytes
         # Each batch rewrites the session's index: half of its final size on average.
         self.indexWritten = self.batches * i.indexBytes * i.minutes * 60 / i.segmentSeconds / 2
@@ -174,6 +184,8 @@ class Load:
         return {
             f"compute, {machine}": hours * price(f"{machine}, a vCPU for an hour"),
             **{f"{kind} requests": self.requests[kind] / 1e3 * price(name) for kind, name in KINDS.items()},
+            "disks of workers": (self.bytesKept + self.bytesIn) * i.localHours / 24 / 1e9 * price("a GB of a worker's disk for a month") / 30.4
+            if i.upload else 0,
             "SQS": self.sqs / 1e6 * price("1 000 000 SQS requests"),
             f"storage, {i.retention:.0f} days kept": self.bytesKept * i.retention / 1e9 * price("a GB stored for a month") / 30.4,
         }
@@ -222,7 +234,7 @@ def page(load):
 
 def inputs(load):
     """Returns the sections of CAPACITY.md with the arithmetic of docs/capacity.md."""
-    return capacity_page.inputs(load, Load, S3 | HLS, PACKED, REDIS, SQS_REQUESTS, MIX, JPEG, PRICES, MEASURED)
+    return capacity_page.inputs(load, Load, (S3 | HLS, PACKED, UPLOAD), REDIS, SQS_REQUESTS, MIX, JPEG, PRICES, MEASURED)
 
 
 def main():

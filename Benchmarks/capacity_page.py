@@ -7,7 +7,7 @@ SIZES = (1e4, 1e5, 1e6, 1e7)
 def page(load, Load, prices):
     i = load.inputs
     at = lambda **changes: Load(dataclasses.replace(i, **changes))
-    all = (load, at(hls=True), at(packed=True))
+    all = (load, at(hls=True), at(packed=True), at(upload=True))
     price = lambda name: prices[name].dollars
     watched = i.minutes * 60 * i.framesASecond * load.bytesAFrame
     return f"""# Cost of a million sessions a day
@@ -17,13 +17,14 @@ Your screens, sessions and prices differ: edit the tables at the head of `Benchm
 
 ## The answer
 
-{number(i.sessions)} sessions of {i.minutes:g} minutes, {i.framesASecond:g} frame a second, in batches of {i.batchSeconds:g} seconds, through a queue and a store, each day:
+{number(i.sessions)} sessions of {i.minutes:g} minutes, {i.framesASecond:g} frame a second, in batches of {i.batchSeconds:g} seconds, through a queue and a store, each day.
+The last column is of spools on the workers' disks: sessions go into a store when they have ended.
 
-| | plain | with `--hls` | with [`--layout packed`](queue-and-store.md#few-objects) |
-|---|--:|--:|--:|
+| | plain | with `--hls` | with [`--layout packed`](queue-and-store.md#few-objects) | with [`--upload`](upload.md) |
+|---|--:|--:|--:|--:|
 {rows(answers(all))}
 
-Prices are those of us-east-1 without discounts, with SQS as the queue, and {i.retention:g} days kept. Requests to the store cost most.
+Prices are those of us-east-1 without discounts, with SQS as the queue, and {i.retention:g} days kept. Requests to the store cost most, but for `--upload`.
 Watching is not in the table: a viewer of a whole session loads {watched / 1e6:.1f} MB, so 1 000 views cost {money(watched * 1e3 / 1e9 * price("a GB to viewers"))} US $ at {price("a GB to viewers"):g} $ a GB.
 
 ## Other sizes
@@ -47,6 +48,7 @@ Longer batches are seen later. Longer segments ask less, too; their bytes are ta
       for sessions in SIZES for one in [at(sessions=sessions, hls=True)])}
 
 On one machine with a [spool](operations.md) there are no requests, and a disk instead of a store.
+With `--upload` a session lies on one disk until it has ended; {i.localHours:g} hour of it is in the sum.
 
 ## The first limits
 
@@ -60,18 +62,19 @@ Sessions a day at which each is reached, without `--hls`:
 """
 
 
-def inputs(load, Load, plain, packed, redis, sqs, mix, measured, prices, results):
+def inputs(load, Load, tables, redis, sqs, mix, measured, prices, results):
     """Returns the sections of CAPACITY.md that follow the simulation."""
     i = load.inputs
     live = Load(dataclasses.replace(i, hls=True))
-    packs = Load(dataclasses.replace(i, packed=True))
+    packs, late = (Load(dataclasses.replace(i, **{kind: True})) for kind in ("packed", "upload"))
+    columns = list(zip(tables, (live, packs, late)))
     price = lambda name: prices[name].dollars
     return f"""
 ## How it is computed
 
 - **Pictures**: {i.batchSeconds * i.framesASecond:g} frames of {load.frameMs:.2f} ms of CPU each make {load.pictureMs:.0f} ms a batch. The mix of sessions is below.
 - **The batch itself**: {i.batchMs:.2f} ms, {i.decoderMs:g} ms for a new decoder process, and {i.segmentMs} ms for each of {load.segmentsABatch - 1:g} further segments.
-- **Requests**: {load.requestsABatch:.1f} of the worker, {i.requestCPUMs} ms of CPU each; {live.requestsABatch:.1f} with `--hls`, {packs.requestsABatch:.1f} with `--layout packed`.
+- **Requests**: {load.requestsABatch:.1f} of the worker, {i.requestCPUMs} ms of CPU each; {live.requestsABatch:.1f} with `--hls`, {packs.requestsABatch:.1f} with `--layout packed`, {late.requestsABatch:.1f} with `--upload`.
 - **Cores**: {load.cpu * 1e3:.0f} ms a batch, times {number(load.batches)} batches, by 86 400 seconds. The busiest hour has {load.peak:g} times the mean.
   {i.used:.0%} of the cores are in use then.
 - **Jobs**: a batch waits {load.wait * 1e3:.0f} ms for the store. So `--jobs` is {load.jobsACore:.1f} times the cores.
@@ -96,10 +99,10 @@ These are screens of 750×1334 pixels. Half of the frames repeat the one before 
 
 ## Requests
 
-| request | of a batch, plain | packed | a day, plain | packed |
-|---|--:|--:|--:|--:|
-{rows((name, *(count(table.get(name), load) for table in (plain, packed)), *(a_day(table.get(name), load) for table in (plain, packed)))
-      for name in plain | packed)}
+| request | of a batch, plain | packed | `--upload` | a day, plain | packed | `--upload` |
+|---|--:|--:|--:|--:|--:|--:|
+{rows((name, *(count(table.get(name), one) for table, one in columns), *(a_day(table.get(name), one) for table, one in columns))
+      for name in {name: None for table in tables for name in table})}
 
 | call of Redis | of a batch | a day |
 |---|--:|--:|
@@ -116,12 +119,12 @@ US dollars, us-east-1, list prices without discounts. Check them before you plan
 |---|--:|
 {rows((name, f"{one.dollars:g}") for name, one in prices.items())}
 
-| part, US $ a day | plain | with `--hls` | packed |
-|---|--:|--:|--:|
-{rows((part, *(money(one.costs()[part]) for one in (load, live, packs))) for part in load.costs())}
-| all | {" | ".join(money(sum(one.costs().values())) for one in (load, live, packs))} |
+| part, US $ a day | plain | with `--hls` | packed | `--upload` |
+|---|--:|--:|--:|--:|
+{rows((part, *(money(one.costs()[part]) for one in (load, live, packs, late))) for part in load.costs())}
+| all | {" | ".join(money(sum(one.costs().values())) for one in (load, live, packs, late))} |
 
-On x86, compute is {", ".join(money(one.costs("x86")["compute, x86"]) for one in (load, live, packs))}. Redis with a replica costs {money(24 * price("Redis with a replica, an hour"))} instead of SQS.
+On x86, compute is {", ".join(money(one.costs("x86")["compute, x86"]) for one in (load, live, packs, late))}. Redis with a replica costs {money(24 * price("Redis with a replica, an hour"))} instead of SQS.
 """
 
 
@@ -135,9 +138,9 @@ def answers(all):
         cell("memory of a worker", lambda one: f"{memory(one) / 1e3:.1f} GB"),
         cell("batches; segments", lambda one: f"{millions(one.batches)}; {millions(one.segments)}"),
         cell("PUT; GET and HEAD", lambda one: f"{millions(one.requests['PUT'])}; {millions(one.requests['GET'])}"),
-        cell("captured frames, to the store and again to workers", lambda one: size(one.bytesIn)),
+        cell("captured frames, to the store and again to workers; `--upload`: to workers", lambda one: size(one.bytesIn)),
         cell("kept of a day; of a year", lambda one: f"{size(one.bytesKept)}; {size(one.bytesKept * 365)}"),
-        cell("Redis: commands; its thread in the busiest hour", lambda one: f"{millions(sum(one.redis.values()))}; {one.batchesAtPeak * one.inputs.redisUs / 1e6:.0%}"),
+        cell("Redis: commands; its thread in the busiest hour", lambda one: f"{millions(sum(one.redis.values()))}; {one.batchesAtPeak * one.inputs.redisUs / 1e6:.0%}" if one.redis else ""),
         cell("US $ a day on arm64", lambda one: money(sum(one.costs().values()))),
         cell("US $ a day on x86", lambda one: money(sum(one.costs("x86").values()))),
         cell("US $ for 1 000 sessions, arm64", lambda one: money(sum(one.costs().values()) / one.inputs.sessions * 1e3)),
