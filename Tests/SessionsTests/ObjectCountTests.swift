@@ -46,7 +46,7 @@ import Testing
     put("index/old/head.json", ageS: 25 * Self.hourS)
     put("output/old/segment-1.mp4", bytes: 1_000_000, ageS: 25 * Self.hourS)
     let growth = try OutputGrowth(of: sessions)
-    #expect(growth == OutputGrowth(bytesADay: 234, isEstimate: false))
+    #expect(growth == OutputGrowth(bytesADay: 234, objectsADay: 2, isEstimate: false))
   }
 
   @Test func youngStoreIsProjectedAndAVeryYoungOneSaysNothing() throws {
@@ -66,10 +66,10 @@ import Testing
     put("index/old/head.json", ageS: 40 * Self.hourS)
     var lists = 0
     let growth = try OutputGrowth(of: sessions, lists: 20) { lists += 1 }
-    #expect(growth == OutputGrowth(bytesADay: 1_000, isEstimate: true))
+    #expect(growth == OutputGrowth(bytesADay: 1_000, objectsADay: 20, isEstimate: true))
     #expect(lists <= 20)
     // Three keys at once: the index alone needs eight lists.
-    #expect(try OutputGrowth(of: sessions, lists: 10) == OutputGrowth(bytesADay: nil, isEstimate: false))
+    #expect(try OutputGrowth(of: sessions, lists: 10) == OutputGrowth(bytesADay: nil, objectsADay: nil, isEstimate: false))
   }
 
   /// A store that lists objects of any size without an end, and says of none how old it is.

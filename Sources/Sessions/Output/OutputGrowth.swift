@@ -10,6 +10,7 @@ package struct OutputGrowth: Sendable, Equatable {
   struct Seen {
     let nowMs: Int64
     private(set) var bytes = 0
+    private(set) var objects = 0
     private(set) var firstMs = Int64.max
     /// Whether there are files that came before the last day.
     var isOlder = false
@@ -26,16 +27,22 @@ package struct OutputGrowth: Sendable, Equatable {
       }
       let (sum, isTooLarge) = bytes.addingReportingOverflow(size)
       bytes = isTooLarge ? .max : sum
+      objects += 1
       firstMs = min(firstMs, cameMs)
     }
 
     /// The bytes of a day: in an output of half a day, the other half brings as much.
     ///
     /// - Parameter share: the part of the sessions that was looked at.
-    func bytesADay(share: Double = 1) -> Int? {
+    func bytesADay(share: Double = 1) -> Int? { aDay(bytes, share) }
+
+    /// The objects of a day, in the same way.
+    func objectsADay(share: Double) -> Int? { aDay(objects, share) }
+
+    private func aDay(_ seen: Int, _ share: Double) -> Int? {
       let spanMs = isOlder ? OutputGrowth.dayMs : nowMs - min(firstMs, nowMs)
       guard bytes > 0, spanMs >= OutputGrowth.leastMs else { return nil }
-      let all = Double(bytes) * Double(OutputGrowth.dayMs) / Double(spanMs) / share
+      let all = Double(seen) * Double(OutputGrowth.dayMs) / Double(spanMs) / share
       return all < 0x1p62 ? Int(all) : 1 << 62
     }
   }
@@ -48,6 +55,8 @@ package struct OutputGrowth: Sendable, Equatable {
 
   /// The bytes that a day adds; nil if nothing came in the last day, or the output is too young or too large to say.
   package let bytesADay: Int?
+  /// The objects of sessions that a day adds to a store; nil if the bytes are not known, and for a directory.
+  package let objectsADay: Int?
   /// Whether they were computed from a part of the sessions.
   package let isEstimate: Bool
 
@@ -75,11 +84,13 @@ package struct OutputGrowth: Sendable, Equatable {
           512 * Int(status.st_blocks), cameMs: WallClock.unixMs(status.st_mtim.tv_sec, status.st_mtim.tv_nsec))
       }
     }
-    isEstimate = false
+    (isEstimate, objectsADay) = (false, nil)
     bytesADay = files <= Self.maximumFiles ? seen.bytesADay() : nil
   }
 
-  init(bytesADay: Int?, isEstimate: Bool) { (self.bytesADay, self.isEstimate) = (bytesADay, isEstimate) }
+  init(bytesADay: Int?, objectsADay: Int?, isEstimate: Bool) {
+    (self.bytesADay, self.objectsADay, self.isEstimate) = (bytesADay, objectsADay, isEstimate)
+  }
 
   /// Returns the days after which some free bytes are used up; nil if that is not known.
   package func daysLeft(free: Int) -> Int? { bytesADay.map { free / max(1, $0) } }

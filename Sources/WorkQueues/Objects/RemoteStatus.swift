@@ -57,7 +57,8 @@ package struct RemoteStatus: Sendable {
       "queue": .string(queue), "store": .string(store), "waiting": names.waiting.json, "claimed": names.claimed.json,
       "isApproximate": .bool(names.isApproximate), "owed": owed.json, "quarantined": quarantined.json,
       "ending": ending.json, "open": open.json, "refusedEvents": refusedEvents.json,
-      "bytesADay": growth.bytesADay.map { .number($0) } ?? .null, "bytesAreEstimated": .bool(growth.isEstimate),
+      "bytesADay": growth.bytesADay.map { .number($0) } ?? .null,
+      "objectsADay": growth.objectsADay.map { .number($0) } ?? .null, "bytesAreEstimated": .bool(growth.isEstimate),
     ]).line
   }
 }

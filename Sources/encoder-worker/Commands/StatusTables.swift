@@ -80,8 +80,10 @@ extension RemoteStatus {
       ending.row("sessions to end"),
       open.row("sessions that go on", open.count > 0 ? "of workers with --end-after" : ""),
     ]
+    let objects = growth.objectsADay.map { " in \(count($0, "object"))" } ?? ""
     let bytes =
-      growth.bytesADay.map { "\(growth.isEstimate ? "some " : "")\(size($0)) a day" } ?? "bytes a day are not known"
+      growth.bytesADay.map { "\(growth.isEstimate ? "some " : "")\(size($0))\(objects) a day" }
+      ?? "bytes a day are not known"
     return table([["", "number", "oldest", ""]] + rows) + "\n\n\(queue.oneLine); \(store.oneLine); \(bytes)"
   }
 }

@@ -15,7 +15,7 @@ extension OutputGrowth {
   ) throws {
     var seen = Seen(atMs: nowMs)
     guard let changed = try Self.changed(in: sessions, lists: lists / 2, &seen, check) else {
-      self.init(bytesADay: nil, isEstimate: false)
+      self.init(bytesADay: nil, objectsADay: nil, isEstimate: false)
       return
     }
     var (whole, left) = (0, lists - lists / 2)
@@ -36,9 +36,10 @@ extension OutputGrowth {
       guard isWhole else { break }
       (seen, whole) = (session, whole + 1)
     }
+    let share = Double(whole) / Double(max(1, changed.count))
     self.init(
-      bytesADay: whole > 0 ? seen.bytesADay(share: Double(whole) / Double(changed.count)) : nil,
-      isEstimate: whole < changed.count)
+      bytesADay: whole > 0 ? seen.bytesADay(share: share) : nil,
+      objectsADay: whole > 0 ? seen.objectsADay(share: share) : nil, isEstimate: whole < changed.count)
   }
 
   /// Returns the sessions whose head was written in the last day; nil if the index is too long, or the store tells no ages.
