@@ -206,8 +206,9 @@ import Testing
     // In the gap, behind the end, and once more what is there.
     for range in [10..<15, 30..<35, 0..<10] {
       try publish(range)
-      try end()
-      let report = try pass()
+      // It waits a minute for more, or for its end.
+      #expect(try pass().uploaded.isEmpty)
+      let report = try pass(laterMs: 61_000)
       #expect(report.failures.isEmpty, "\(report.failures)")
       #expect(try !isHere)
     }
@@ -217,6 +218,18 @@ import Testing
     let verified = try StoredSessions(objects, name: "s3://test/").verify(
       id, in: package.scratch.directory("verified"), copying: { _, _ in }, progress: { _, _ in })
     #expect(verified.problems.isEmpty, "\(verified.problems)")
+  }
+
+  /// The store is asked once about a session that goes on.
+  @Test func sessionThatGoesOnCostsNoRequests() throws {
+    try publish(0..<10)
+    let (open, client) = (OpenUploads(), StoppingObjects(objects))
+    for minutes in 1...5 {
+      let uploads = OutputUploads(of: local, to: try store(client), UploadRules(), open: open)
+      #expect(uploads.run(nowMs: WallClock.nowMs + Int64(minutes) * 61_000).state?.sessions == 0)
+    }
+    // The head of its index, and the list of an earlier version.
+    #expect(client.requests == 2)
   }
 
   @Test func otherPicturesOfTheSameTimeStayHere() throws {

@@ -6,6 +6,7 @@ import Encoding
 import FileSystem
 import FrameBatches
 import Glibc
+import Synchronization
 
 /// When sessions are uploaded, and removed here.
 package struct UploadRules: Sendable, Equatable {
@@ -14,6 +15,8 @@ package struct UploadRules: Sendable, Equatable {
   /// For this time, in milliseconds, segments stay here behind their upload.
   package var keptMs: Int64
 
+  /// After this time, in milliseconds, a session is taken for one with a late batch, if it has ended in the store.
+  static let joinMs: Int64 = 60_000
   /// Segments of a session that goes on stay here at least for this time, in milliseconds: a late batch is refused if it begins before
   /// those that are here.
   static let lateMs: Int64 = 3_600_000
@@ -43,11 +46,33 @@ package struct UploadReport: Sendable {
   package internal(set) var state: UploadState?
 }
 
+/// The sessions that go on here, and have not ended in the store. The store is asked once for each. For any thread.
+package final class OpenUploads: Sendable {
+  private let sessions = Mutex<Set<SessionID>>([])
+
+  package init() {}
+
+  /// - Parameter hasEnded: asks the store.
+  func hasEnded(_ session: SessionID, _ hasEnded: () throws -> Bool) rethrows -> Bool {
+    if sessions.withLock({ $0.contains(session) }) { return false }
+    if try hasEnded() { return true }
+    sessions.withLock { _ = $0.insert(session) }
+    return false
+  }
+
+  /// Forgets all other sessions.
+  func keep(_ all: [SessionID]) {
+    let kept = Set(all)
+    sessions.withLock { $0.formIntersection(kept) }
+  }
+}
+
 /// The sessions of an output, and their store. One thread makes passes.
 package struct OutputUploads {
   private let local: DirectoryStore
   private let store: ObjectStore
   private let rules: UploadRules
+  private let open: OpenUploads
   private let listener: Listener
   private let cancellation: Cancellation
 
@@ -66,12 +91,14 @@ package struct OutputUploads {
   private var files: UploadFiles { UploadFiles(output: output) }
   private var tombstones: SessionTombstones { SessionTombstones(output: output) }
 
-  /// - Parameter cancellation: asked between segments and requests.
+  /// - Parameters:
+  ///   - open: what earlier passes have found.
+  ///   - cancellation: asked between segments and requests.
   package init(
-    of local: DirectoryStore, to store: ObjectStore, _ rules: UploadRules, _ listener: Listener = Listener(),
-    cancellation: Cancellation = .never
+    of local: DirectoryStore, to store: ObjectStore, _ rules: UploadRules, open: OpenUploads = OpenUploads(),
+    _ listener: Listener = Listener(), cancellation: Cancellation = .never
   ) {
-    (self.local, self.store, self.rules) = (local, store, rules)
+    (self.local, self.store, self.rules, self.open) = (local, store, rules, open)
     (self.listener, self.cancellation) = (listener, cancellation)
   }
 
@@ -91,7 +118,9 @@ package struct OutputUploads {
       for entry in entries where SessionDirectory.isHidden(entry.name) {
         try SegmentRemoval.removeTree(output + "/" + entry.name, cancellation)
       }
-      for session in entries.compactMap({ SessionID($0.name) }).sorted(by: { $0.description < $1.description }) {
+      let sessions = entries.compactMap { SessionID($0.name) }.sorted { $0.description < $1.description }
+      open.keep(sessions)
+      for session in sessions {
         try cancellation.check()
         visit(session, nowMs, &report, &state, &isAway)
       }
@@ -115,6 +144,11 @@ package struct OutputUploads {
     let directory = SessionDirectory(output: output, session: session)
     do {
       guard var work = try SessionUploadWork(directory, to: store.name) else { return }
+      if !isAway, try joinsEnded(work, nowMs) {
+        // Its end was announced before.
+        _ = try local.end(session, .quiet, ifQuietForMs: nil, cancellation: cancellation)
+        work = try SessionUploadWork(directory, to: store.name) ?? work
+      }
       if !isAway, try isDue(work, nowMs) {
         do {
           guard let uploaded = try upload(directory, nowMs, &report) else { return }
@@ -135,6 +169,22 @@ package struct OutputUploads {
       isAway = isAway || (error as? any ClassifiedError)?.kind == .environment
       report.failures.append((session, error))
       state.wait((try? directory.indexHead())??.bytes ?? 0, sinceMs: nowMs)
+    }
+  }
+
+  /// Whether a session is a late batch of one that has ended, and went to the store.
+  private func joinsEnded(_ work: SessionUploadWork, _ nowMs: Int64) throws -> Bool {
+    guard !work.hasEnded, work.record == nil, let sinceMs = work.sinceMs, nowMs - sinceMs >= UploadRules.joinMs else {
+      return false
+    }
+    let session = store.session(work.directory.session)
+    return try open.hasEnded(session.id) {
+      do {
+        return try session.head().end != nil
+      } catch is SessionDeleted {
+        // The upload tells it.
+        return true
+      }
     }
   }
 

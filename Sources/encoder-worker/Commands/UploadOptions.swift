@@ -61,9 +61,10 @@ struct UploadOptions: ParsableArguments {
       logger.error("upload.failed", metadata: ["error": "\(failure)"])
     }
     let store = ObjectStore(objects, name: name, staging: local.staging, layout: .packed)
+    let open = OpenUploads()
     let passes = UploadPasses(to: store.place, shutdown: shutdown) { [rules] listener in
       OutputUploads(
-        of: local, to: store, rules, listener,
+        of: local, to: store, rules, open: open, listener,
         cancellation: Cancellation {
           _ = shutdown.shouldContinue()
           return shutdown.isStopping
