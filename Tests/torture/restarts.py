@@ -6,7 +6,8 @@ is shown at its instant, and each session that was asked to end has ended, once.
 WORKER is the program. Run number N has the seed SEED + N, so `--runs 1 --seed S` repeats one run as far as the machine's timing does.
 The scenarios: `collect` (a folder, or some; a worker, or none until the end), `workers` (the same with two workers on one spool),
 `sender` (`collect --to` a worker elsewhere),
-`ingest` (pictures over HTTP into a spool), `store` (the same with a queue and a store; skipped without redis-server or moto).
+`ingest` (pictures over HTTP into a spool), `store` and `packed` (the same with a queue and a store, in both layouts) and `upload` (a spool
+whose sessions go into a store at their end; these three are skipped without redis-server or moto).
 Stops are SIGTERM, SIGKILL and, where this user can mount a small file system, a full disk. Recorders send late, repeated and
 contradicting pictures, lose their network, and their clocks jump. --calm stops nothing; --orderly has recorders without such habits.
 
@@ -22,7 +23,7 @@ import tempfile
 
 import peers
 import spool as spools
-from scenarios import SCENARIOS
+from scenarios import REMOTE, SCENARIOS
 
 # Faults of a run that are printed.
 MOST = 20
@@ -31,7 +32,7 @@ MOST = 20
 def play(options, seed, hosts):
     """Plays the run of a seed, and prints a line, and its faults. Returns the faults."""
     kinds = [SCENARIOS[options.scenario]] if options.scenario else [
-        kind for name, kind in SCENARIOS.items() if hosts or name != "store"]
+        kind for kind in SCENARIOS.values() if hosts or kind not in REMOTE]
     with tempfile.TemporaryDirectory(prefix="torture-") as directory:
         run = random.Random(seed).choice(kinds)(options, seed, directory, hosts)
         try:
@@ -74,7 +75,7 @@ def main():
     if why := None if options.calm else spools.unshare_mounts():
         spools.skip("restarts: full disks", why)
     hosts = None
-    if options.scenario in (None, "store"):
+    if options.scenario is None or SCENARIOS[options.scenario] in REMOTE:
         if why := peers.missing():
             spools.skip("restarts: store", why)
             if options.scenario:

@@ -4,6 +4,7 @@ import os
 import shutil
 import time
 
+import packs
 import peers
 import recorders
 import spool as spools
@@ -197,4 +198,44 @@ class StoreRun(IngestRun):
         self.peers.download(self.prefix, self.spool)
 
 
-SCENARIOS = {kind.scenario: kind for kind in (CollectRun, WorkersRun, SenderRun, IngestRun, StoreRun)}
+class PackedRun(StoreRun):
+    """The same with packs."""
+    scenario = "packed"
+
+    def prepare_ingest(self, *options):
+        super().prepare_ingest(*options, "--layout", "packed")
+
+    def drain(self, *options, at_once=1):
+        super().drain(*options, "--layout", "packed", at_once=at_once)
+
+    def download(self):
+        super().download()
+        packs.unpack(self.spool, self.output)
+
+
+class UploadRun(IngestRun):
+    """Pictures over HTTP to a worker with a spool, which brings its sessions into a store when they have ended."""
+    scenario = "upload"
+
+    def prepare(self):
+        self.prefix = f"{self.name}-{time.time_ns()}"
+        self.store = os.path.join(self.directory, "store")
+        self.upload = ("--upload", f"s3://{peers.BUCKET}/{self.prefix}", *self.chance.choice(((), ("--upload-every", "1"))))
+        self.environment |= self.peers.environment
+        super().prepare()
+
+    def prepare_ingest(self, *options):
+        super().prepare_ingest(*options, *self.upload)
+
+    def settle(self):
+        for session in self.ends_last:
+            self.end(session)
+        self.drain("--spool", self.spool, *self.upload)
+        os.mkdir(self.store)
+        self.peers.download(self.prefix, self.store)
+        packs.unpack(self.store, self.output)
+
+
+# The scenarios that need a queue or a store.
+REMOTE = (StoreRun, PackedRun, UploadRun)
+SCENARIOS = {kind.scenario: kind for kind in (CollectRun, WorkersRun, SenderRun, IngestRun, *REMOTE)}
