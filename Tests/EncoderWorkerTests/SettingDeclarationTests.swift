@@ -20,7 +20,7 @@ private let program: any ParsableCommand.Type = encoder_worker.EncoderWorker.sel
   private static let settings: [String: Set<String>] = [
     "run": capture.union(log).union(remote).union(encoding).union([
       "spool", "output", "drain", "keep-batches", "hls", "thumbnails", "text", "text-language", "sentry", "layout",
-      "end-after", "max-time", "min-free", "upload", "upload-every", "keep-local",
+      "end-after", "max-time", "min-free", "upload", "upload-every", "keep-local", "compact",
       "lease", "listen", "host", "ingest", "ingest-tokens", "ingest-open", "ingest-backlog", "ingest-state",
       "ingest-origin", "notify",
       "notify-secret-file", "notify-pending", "notify-timeout",
@@ -102,7 +102,7 @@ private let program: any ParsableCommand.Type = encoder_worker.EncoderWorker.sel
         }
       }
     }
-    #expect(Set(elsewhere) == ["ingest-state", "max-side", "queue"])
+    #expect(Set(elsewhere) == ["compact", "ingest-state", "max-side", "queue"])
   }
 
   @Test(arguments: [

@@ -97,7 +97,7 @@ import Testing
     for _ in 0..<3 {
       #expect(try pruning.watch(with: witness) == 1)
       clock.pass(59)
-      let (pruned, _, _, failures) = pruning.run(with: witness)
+      let (pruned, _, _, failures, _) = pruning.run(with: witness)
       #expect(pruned.isEmpty)
       #expect(failures.isEmpty)
       try beat(.random(in: 2...(.max)))

@@ -7,7 +7,11 @@ package enum SegmentName {
   package static func sprite(_ startMs: Int64, digest: String) -> String { "\(stem(startMs))-\(digest).jpg" }
   package static func manifest(_ startMs: Int64) -> String { stem(startMs) + ".json" }
   /// Returns the name of a pack that begins with this segment, in an object store.
-  package static func pack(_ startMs: Int64) -> String { "pack-" + digits(startMs) + ".mp4" }
+  ///
+  /// - Parameter revision: 0 for the pack of a batch; others are packs that replace earlier objects.
+  package static func pack(_ startMs: Int64, revision: Int = 0) -> String {
+    "pack-" + digits(startMs) + (revision == 0 ? "" : "-\(revision)") + ".mp4"
+  }
   /// Returns the name of an event for Sentry.
   package static func event(_ startMs: Int64) -> String { stem(startMs) + ".sentry.json" }
   /// Returns the name of the words in its pictures.
@@ -18,11 +22,19 @@ package enum SegmentName {
   package static func start(ofVideo name: String) -> Int64? { start(of: name, ".mp4") }
   package static func start(ofEvent name: String) -> Int64? { start(of: name, ".sentry.json") }
   package static func start(ofText name: String) -> Int64? { start(of: name, ".text.json") }
+  /// Only for the pack of a batch.
   package static func start(ofPack name: String) -> Int64? {
-    guard name.utf8.count == 22, name.hasPrefix("pack-"), name.hasSuffix(".mp4"),
-      let start = Int64(name.dropFirst(5).dropLast(4)), pack(start) == name
+    pack(named: name).flatMap { $0.revision == 0 ? $0.startMs : nil }
+  }
+
+  /// Returns the start and the revision in the name of a pack; nil for any other name.
+  package static func pack(named name: String) -> (startMs: Int64, revision: Int)? {
+    guard name.utf8.count >= 22, name.hasPrefix("pack-"), name.hasSuffix(".mp4") else { return nil }
+    let parts = name.dropFirst(5).dropLast(4).split(separator: "-", omittingEmptySubsequences: false)
+    guard parts.count <= 2, let start = Int64(parts[0]),
+      let revision = parts.count == 2 ? Int(parts[1]) : 0, revision >= 0, pack(start, revision: revision) == name
     else { return nil }
-    return start
+    return (start, revision)
   }
 
   /// Like ``start(ofManifest:)``, for the bytes of a name: the directory of a day has tens of thousands.

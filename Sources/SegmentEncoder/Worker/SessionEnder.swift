@@ -279,6 +279,7 @@ extension Worker {
       if let notifier { return notifier.add(.end(held), event) }
       try store.removeEndRequest(held)
       ends.forget(held.request.session)
+      compaction?.add(held.request.session)
     }
   }
 
@@ -288,6 +289,7 @@ extension Worker {
     do {
       if let refused { try queue.notifications.add(refused) }
       try store.removeEndRequest(held)
+      compaction?.add(held.request.session)
     } catch {
       // The event is sent again.
       logger.error(

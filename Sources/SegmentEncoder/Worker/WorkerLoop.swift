@@ -32,7 +32,7 @@ package final class WorkerLoop: Sendable {
   private let pool = ThreadPool<Worker.WorkItem>(isExclusive: \.runsAlone)
   private let retries: RetryScheduler
   /// Removes old segments; nil to keep all.
-  private let retention: RetentionPasses?
+  private let retention: SessionPasses?
   private let isDiskSpaceLow = Atomic(false)
   private let isWaitingForReceiver = Atomic(false)
   private let isQueueMiscounting = Atomic(false)
@@ -50,7 +50,7 @@ package final class WorkerLoop: Sendable {
   ///   - drains: whether to end when the queue is empty.
   ///   - retention: removes old segments; nil to keep all.
   package init(
-    _ worker: Worker, threads: Int, drains: Bool, shutdown: ShutdownState, retention: RetentionPasses? = nil
+    _ worker: Worker, threads: Int, drains: Bool, shutdown: ShutdownState, retention: SessionPasses? = nil
   ) {
     self.worker = worker
     self.threads = threads
@@ -88,10 +88,10 @@ package final class WorkerLoop: Sendable {
     defer { watchdog.stop() }
     try startThreads()
     // A drain makes one pass before its end, and one at its end.
-    let passes = drains ? nil : try retention?.start()
-    defer { passes?.stop() }
-    let uploads = drains ? nil : try worker.uploads?.start(worker)
-    defer { uploads?.stop() }
+    let passes =
+      drains
+      ? [] : try [retention, worker.compaction].compactMap { try $0?.start() } + [worker.uploads?.start(worker)].compactMap { $0 }
+    defer { for thread in passes { thread.stop() } }
     try worker.texts?.start()
 
     var takeOverAt = 0
@@ -126,8 +126,7 @@ package final class WorkerLoop: Sendable {
         retries.isAwaiting || worker.ends.isWaiting || show != nil || drains && !isDelivered ? 1_000 : Int.max
       wait(ms: isQueueFailing ? Self.rescan * 1_000 : min(pollMs, maximumMs), watch)
     }
-    passes?.stop()
-    uploads?.stop()
+    for thread in passes { thread.stop() }
     finish(delivers: !givesUpEvents)
     return End(
       failure: retries.fatal ?? retries.first, isFatal: retries.fatal != nil,
@@ -288,6 +287,7 @@ package final class WorkerLoop: Sendable {
       flushPending(all: true)
       retention.pass()
     }
+    if drains && !shutdown.isStopping { worker.compaction?.pass() }
     flushPending(all: true)
     worker.queue.leave()
     worker.store.staging.remove()

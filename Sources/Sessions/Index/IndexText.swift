@@ -59,6 +59,11 @@ package struct IndexText {
     return names
   }
 
+  /// Whether `session.ffconcat` names a file.
+  static func names(_ file: String, in script: [UInt8]) -> Bool {
+    script.offset(of: Array("file \(file)\n".utf8)) != nil
+  }
+
   /// Returns the starts of the last segments that `session.json` lists, in order.
   ///
   /// - Parameter count: the least number to return, if there are as many.
@@ -212,7 +217,7 @@ package struct IndexText {
 
   /// Returns the lines of a segment that another one follows: none if both are in one pack, which is one file.
   private static func scriptEntry(_ segment: SessionEntry, before next: SessionEntry) -> [UInt8] {
-    if let pack = segment.pack, pack.startMs == next.pack?.startMs { return [] }
+    if let pack = segment.pack, pack.isInFile(of: next.pack) { return [] }
     return scriptEntry(segment, lengthMs: next.startMs - segment.startMs)
   }
 

@@ -111,6 +111,7 @@ extension ObjectSession {
     if try isGone() {
       try SupersededObjects(of: self).remove()
       try EndRequestObjects(objects: objects).remove(id)
+      try ReplacedObjects(of: self).removeLists()
     }
     for page in try pageKeys() {
       guard try isGone() else { break }

@@ -40,6 +40,8 @@ struct ObjectSession: Sendable {
     var pages: [Page] = []
     /// The record of removed first segments; nil if none was removed.
     var retention: SessionRetention?
+    /// The part that compaction has seen; nil if there is none.
+    var compaction: CompactedPart?
     /// The tag of the head object; nil if there is none yet.
     fileprivate(set) var tag: ObjectTag?
 
@@ -68,9 +70,15 @@ struct ObjectSession: Sendable {
       (self.file, startMs) = (file, start)
     }
 
-    init(_ entries: [SessionEntry], _ bytes: [UInt8]) {
+    private init(_ entries: [SessionEntry], _ bytes: [UInt8]) {
       startMs = entries[0].startMs
       file = "\(SegmentName.video(startMs).dropFirst(8).prefix(13))-\(SHA256.hex(of: bytes).prefix(16)).json"
+    }
+
+    /// Returns the page of segments, and its text.
+    static func of(_ entries: [SessionEntry]) -> (page: Page, bytes: [UInt8]) {
+      let bytes = JSONValue.array(entries.map(\.json)).bytes()
+      return (Page(entries, bytes), bytes)
     }
   }
 
@@ -135,8 +143,10 @@ struct ObjectSession: Sendable {
       let retention = try json.object?["retention"].map { (json) throws(JSONError) in
         try SessionRetention(json, of: id)
       }
+      let compaction = try json.object?["compaction"].map { (json) throws(JSONError) in try CompactedPart(json) }
       let published = Published(
-        index: try SessionIndex(json, of: id), pages: pages, retention: retention, tag: there.tag)
+        index: try SessionIndex(json, of: id), pages: pages, retention: retention, compaction: compaction,
+        tag: there.tag)
       let end = try json.object?["end"].map { (end) throws(JSONError) in try SessionEnd(end, of: id) }
       return Head(published: published, tag: there.tag, generation: generation, end: end)
     } catch let deleted as SessionDeleted {
@@ -210,6 +220,7 @@ struct ObjectSession: Sendable {
     }
     if head.published != nil { try add(new, to: &next) }
     if head.end ?? end != nil { next.index.isComplete = true }
+    if let lateMs = new.map(\.startMs).min() { next.compaction?.take(from: lateMs) }
     if next.index.entries.count > Page.maximumInHead {
       next.pages += try sealed(
         next.index.removeFirst(
@@ -252,6 +263,7 @@ struct ObjectSession: Sendable {
     members["pages"] = .array(next.pages.map { .string($0.file) })
     members["generation"] = head.generation.map { .string($0) }
     members["retention"] = next.retention?.json(of: id)
+    members["compaction"] = next.compaction?.json
     let bytes = JSONValue.object(members).bytes() + [UInt8(ascii: "\n")]
     guard let tag = try objects.put(headKey, .bytes(bytes), .json, when: .unchanged(since: head.tag)) else {
       return nil
@@ -278,9 +290,7 @@ struct ObjectSession: Sendable {
   /// Writes pages with these segments. An existing page of the same name has the same content.
   func sealed(_ entries: [SessionEntry]) throws -> [Page] {
     try stride(from: 0, to: entries.count, by: Page.size).map { first in
-      let part = Array(entries[first..<min(first + Page.size, entries.count)])
-      let bytes = JSONValue.array(part.map(\.json)).bytes()
-      let page = Page(part, bytes)
+      let (page, bytes) = Page.of(Array(entries[first..<min(first + Page.size, entries.count)]))
       _ = try objects.put(indexKey(page.file), .bytes(bytes), .json, when: .absent)
       return page
     }
@@ -301,12 +311,13 @@ struct ObjectSession: Sendable {
   /// - Parameters:
   ///   - new: the session after our publication, which the views cannot have yet; nil to read it.
   ///   - events: the events that are brought up to date, too; nil for none.
-  func updateViews(_ new: Published?, _ events: ObjectEvents?) throws {
+  ///   - always: whether to write them before the end of a packed session, too.
+  func updateViews(_ new: Published?, _ events: ObjectEvents?, always: Bool = false) throws {
     var new = new
     for attempt in 0..<20 {
       SegmentWriteConflict.pause(attempt)
       let isNew = new != nil
-      guard let published = try new ?? self.published(), published.hasViews else { return }
+      guard let published = try new ?? self.published(), always || published.hasViews else { return }
       new = nil
       try writeViews(of: published, isNew: isNew, events)
       // Another worker may have written newer views meanwhile: the last to write them looks at the index after it.
@@ -335,6 +346,10 @@ struct ObjectSession: Sendable {
     guard let json = there[0], let script = there[1],
       let lastMs = IndexText.lastStarts(in: json, 1).last
     else { return nil }
+    // Views from before a compaction name objects that go.
+    if let pack = published.compaction?.pack(from: published.index.startMs), !IndexText.names(pack, in: script) {
+      return nil
+    }
     let (index, entries) = (published.index, try entries(near: lastMs..<Int64.max, in: published))
     let byStart = Dictionary(uniqueKeysWithValues: entries.map { ($0.startMs, $0) })
     let view = try IndexText.extending(json: json, script: script, of: id, to: entries.map(\.startMs)) {
@@ -344,9 +359,11 @@ struct ObjectSession: Sendable {
       return entry
     }?.view
     // A session only grows, so equal totals mean equal lists.
-    return view.flatMap {
-      ($0.index.startMs, $0.index.frames, $0.index.bytes) == (index.startMs, index.frames, index.bytes)
-        ? ($0, lastMs) : nil
-    }
+    guard var view,
+      (view.index.startMs, view.index.frames, view.index.bytes) == (index.startMs, index.frames, index.bytes)
+    else { return nil }
+    // The end may be recorded without a further segment.
+    view.index.isComplete = index.isComplete
+    return (view, lastMs)
   }
 }

@@ -10,7 +10,7 @@ import JSON
 /// A pack that is not published yet.
 struct Pack {
   /// The longest one in milliseconds, the size in bytes from which on none gets a further segment, and the maximum number of segments.
-  private static let (maximumMs, maximumBytes, maximumCount): (Int64, Int, Int) = (600_000, 256 << 20, 256)
+  static let (maximumMs, maximumBytes, maximumCount): (Int64, Int, Int) = (600_000, 256 << 20, 256)
 
   /// The file that has its bytes.
   let path: String

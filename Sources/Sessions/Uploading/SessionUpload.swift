@@ -29,7 +29,7 @@ struct SessionUpload {
   ///   - end: the record of the session's end; nil if it goes on.
   /// - Throws: ``Failure`` if other segments are there for the same time; ``SessionDeleted``; ``SegmentWriteConflict``; ``Cancelled``.
   func publish(_ starts: [Int64], end: SessionEnd?) throws -> Result {
-    let sources = try starts.map(source)
+    let sources = try starts.map(directory.source)
     return try session.removingObjectsIfDeleted {
       var attempt = 0
       while true {
@@ -53,16 +53,6 @@ struct SessionUpload {
         try store.updateViews(of: session, after: next)
         return Result(segments: placed.count, bytes: placed.reduce(0) { $0 + $1.segment.bytes })
       }
-    }
-  }
-
-  private func source(_ startMs: Int64) throws -> SegmentSource {
-    let (path, segment) = (directory.path + "/" + SegmentName.manifest(startMs), try directory.segment(startMs))
-    return SegmentSource(segment, .file(directory.path + "/" + segment.file)) {
-      guard let text = try DurableFile.contents(of: path, limit: SegmentManifest.maximumBytes) else {
-        throw DamagedOutput(path: path, cause: "missing")
-      }
-      return text
     }
   }
 
@@ -136,6 +126,19 @@ struct SessionUpload {
   private func isTaken() -> Failure {
     Failure(
       .input, "publish", session.place, "another session of this name is there", advice: "name another one")
+  }
+}
+
+extension SessionDirectory {
+  /// Returns the files of the segment that starts then.
+  func source(_ startMs: Int64) throws -> SegmentSource {
+    let (manifest, segment) = (path + "/" + SegmentName.manifest(startMs), try segment(startMs))
+    return SegmentSource(segment, .file(path + "/" + segment.file)) {
+      guard let text = try DurableFile.contents(of: manifest, limit: SegmentManifest.maximumBytes) else {
+        throw DamagedOutput(path: manifest, cause: "missing")
+      }
+      return text
+    }
   }
 }
 

@@ -35,7 +35,7 @@ package struct StoredPruning {
   }
 
   package func run() -> Pruning.Result {
-    var result: Pruning.Result = ([], [], [], [])
+    var result: Pruning.Result = ([], [], [], [], nil)
     if let ageMs = retention.keptMs { prune("done/", ageMs, "a kept batch", &result) }
     if let ageMs = retention.quarantinedMs {
       attempt(&result) { try pruneQuarantine(ageMs, &$0) }
@@ -51,6 +51,12 @@ package struct StoredPruning {
     }
     result.ending = report.ending.map { sessions.place(of: $0) }.sorted()
     result.failures += report.failures
+    if let ageMs = retention.compactedMs {
+      let report = StoredCompaction(of: store, ageMs: ageMs, takesEnded: false)
+        .run(nowMs: retention.nowMs, isDryRun: isDryRun)
+      result.compaction = report
+      result.failures += report.failures
+    }
     return result
   }
 

@@ -45,8 +45,11 @@ package struct Pruning {
     return others
   }
 
-  /// The removed paths, those in use, the sessions whose ends have to be announced first, and the failures.
-  package typealias Result = (pruned: [Pruned], skipped: [String], ending: [String], failures: [any Error])
+  /// The removed paths, those in use, the sessions whose ends have to be announced first, the failures, and what was compacted; nil if
+  /// nobody asked for that.
+  package typealias Result = (
+    pruned: [Pruned], skipped: [String], ending: [String], failures: [any Error], compaction: CompactionReport?
+  )
 
   /// - Parameter monitor: has watched the workers of other hosts for a lease.
   package func run(with monitor: HeartbeatMonitor) -> Result {
@@ -60,7 +63,7 @@ package struct Pruning {
     // Before single videos: their session may go as a whole.
     run.prune(by: retention)
     run.attempt { try run.pruneFiles(atMs: retention.nowMs) }
-    return (run.pruned, run.skipped, run.ending, run.failures)
+    return (run.pruned, run.skipped, run.ending, run.failures, nil)
   }
 
   private var parents: [String] { [spool.claimed, output + "/.staging"] }

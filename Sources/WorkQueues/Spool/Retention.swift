@@ -16,6 +16,8 @@ package struct Retention: Sendable {
   package var quarantinedMs: Int64?
   /// Since a session's last publication.
   package var sessionsMs: Int64?
+  /// Since the publication of what is compacted, in a store.
+  package var compactedMs: Int64?
   /// The limits of single segments.
   package var segments = RetentionLimits()
   /// In unix milliseconds.

@@ -2,6 +2,7 @@ import ArgumentParser
 import FileSystem
 import FrameBatches
 import Glibc
+import JSON
 import Remote
 import SegmentEncoder
 import Sessions
@@ -17,6 +18,8 @@ struct PruneCommand: ReportingCommand {
       """,
     discussion: """
       Removes directories of dead workers, drafts, videos without a manifest and reasons without a batch. With --done, --quarantine or --sessions, it also removes batches and sessions that are older than an age: 30m, 12h, 7d, 4w. With --retain or --max-bytes, it removes the first segments of sessions that go on. A session without a publication for that age goes as a whole; with --max-bytes, after a day. A session that has not ended is ended first, and goes with the next run, after a worker has announced that. It never removes batches that wait or are claimed. It may run beside workers, and first watches workers of other hosts for a lease.
+
+      With --compact and a store, it writes old sessions, and the old part of others, again as few objects. No picture is coded again. Links to replaced objects work for a week; a later run, or run --compact, removes them.
 
       With --queue and --store, or --store alone, it does the same with done/, quarantine/ and the sessions of an object store. Ages are those of the store's own clock. Nothing else is removed there, but for what an interrupted removal has left.
       """)
@@ -54,6 +57,13 @@ struct PruneCommand: ReportingCommand {
 
   @OptionGroup var videos: VideoBytesOption
 
+  @Option(
+    help: .call(
+      "In a store, rewrite sessions that were published longer ago than this as packs of ten minutes.",
+      valueName: "age", example: "1d"),
+    transform: Age.init)
+  var compact: Age?
+
   @Flag(help: "Refuse later batches of the sessions that --sessions removes, as delete does.")
   var tombstones = false
 
@@ -72,18 +82,22 @@ struct PruneCommand: ReportingCommand {
   func validate() throws {
     try place.requireOne()
     if place.isOfStore { try CallOptions.refuse("--output", "-o", "--lease", without: "--spool") }
+    if !place.isOfStore, compact != nil {
+      throw ValidationError("--compact is for sessions in a store: use --store URL instead of --spool")
+    }
     if tombstones && sessions == nil { throw ValidationError("--tombstones works with --sessions AGE") }
     try Lease.validate(lease)
   }
 
   func execute() throws {
-    let (pruned, skipped, ending, failures) = try place.isOfStore ? pruneStore() : pruneSpool()
+    let (pruned, skipped, ending, failures, compaction) = try place.isOfStore ? pruneStore() : pruneSpool()
     for item in pruned {
       results.print(json: item.json, text: "\(item.path): \(item.what), \(size(item.bytes))".oneLine)
     }
     for path in skipped { say("\(path): left, another process holds its lock") }
     let end = dryRun ? "would end" : place.isOfStore ? "a worker ends it" : "has ended"
     for path in ending { say("\(path): \(end); prune removes it after a worker has announced that") }
+    if let compaction { report(compaction) }
     for failure in failures { say("encoder-worker: \(failure)", .error) }
     let bytes = pruned.reduce(0) { $0 + $1.bytes }
     let verb = dryRun ? "would be removed" : "removed"
@@ -91,11 +105,25 @@ struct PruneCommand: ReportingCommand {
     if let failure = failures.first { throw ExitStatus.afterRetry(of: failure) }
   }
 
+  private func report(_ compaction: CompactionReport) {
+    for session in compaction.sessions {
+      let path = place.store?.name(of: "output/\(session.session)") ?? ""
+      let (segments, objects) = (count(session.segments, "segment"), count(session.objects, "object"))
+      let verb = dryRun ? "would become" : "became"
+      results.print(
+        json: session.json(at: path),
+        text: "\(path): \(segments) in \(objects) \(verb) \(count(session.packs, "pack"))".oneLine)
+    }
+    if compaction.sessions.isEmpty { say("nothing to compact") }
+    if compaction.removed > 0 { say("\(count(compaction.removed, "replaced object")) of earlier runs removed") }
+  }
+
   private var retention: Retention {
     var retention = Retention(nowMs: WallClock.nowMs)
     retention.keptMs = done?.ms
     retention.quarantinedMs = quarantine?.ms
     retention.sessionsMs = sessions?.ms
+    retention.compactedMs = compact?.ms
     retention.segments = RetentionLimits(ageMs: retain?.ms, maximumBytes: videos.maxBytes)
     return retention
   }
@@ -133,5 +161,15 @@ struct PruneCommand: ReportingCommand {
       sleep(UInt32(lease))
     }
     return pruning.run(with: monitor)
+  }
+}
+
+extension CompactionReport.Compacted {
+  /// One line of JSON.
+  fileprivate func json(at path: String) -> String {
+    JSONValue.object([
+      "path": .string(path), "what": .string("a compacted session"), "segments": .number(segments),
+      "bytes": .number(bytes), "objects": .number(objects), "packs": .number(packs),
+    ]).line
   }
 }

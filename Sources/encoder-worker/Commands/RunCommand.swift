@@ -62,6 +62,9 @@ struct RunCommand: ReportingCommand {
       valueName: "seconds"))
   var endAfter: Int?
 
+  @Flag(help: .setting("Rewrite ended sessions, and parts older than an hour, as packs of ten minutes; in a store."))
+  var compact = false
+
   @OptionGroup var storeLayout: LayoutOption
   @OptionGroup var text: TextOptions
   @OptionGroup var events: EventOptions
@@ -127,6 +130,9 @@ struct RunCommand: ReportingCommand {
     }
     try storeLayout.validate(withStore: source.spool == nil)
     try uploads.validate(with: source, retention)
+    guard source.spool == nil || !CallOptions.has("--compact") else {
+      throw ValidationError("--compact is for sessions in a store: use --queue and --store instead of --spool")
+    }
     if source.spool == nil, storeLayout.layout == .packed, hls {
       throw ValidationError(
         "--hls works with --layout plain; serve --store plays packed sessions, also while they go on")
@@ -193,7 +199,7 @@ struct RunCommand: ReportingCommand {
     let worker = Worker(
       id, queue: queue, store: store, options: options, rules,
       texts: text.passes(engine, store, options, freeSpace.rule, shutdown, logger), uploads: uploading?.passes,
-      reports: reports)
+      compaction: compaction(in: store, shutdown, logger), reports: reports)
     let loop = WorkerLoop(
       worker, threads: segments.threads, drains: drain, shutdown: shutdown,
       retention: passes(in: store, shutdown, worker.logger))
@@ -230,14 +236,21 @@ struct RunCommand: ReportingCommand {
 
   private func passes(
     in store: any WorkerStore, _ shutdown: ShutdownState, _ logger: Logger
-  ) -> RetentionPasses? {
+  ) -> SessionPasses? {
     guard !retention.limits.isEmpty else { return nil }
     if let store = store as? DirectoryStore {
-      return RetentionPasses(retention.limits, of: store, shutdown: shutdown, logger: logger)
+      return .retention(retention.limits, of: store, shutdown: shutdown, logger: logger)
     }
     return (store as? ObjectStore).map {
-      RetentionPasses(retention.limits, of: $0, shutdown: shutdown, logger: logger)
+      .retention(retention.limits, of: $0, shutdown: shutdown, logger: logger)
     }
+  }
+
+  private func compaction(
+    in store: any WorkerStore, _ shutdown: ShutdownState, _ logger: Logger
+  ) -> SessionPasses? {
+    guard compact else { return nil }
+    return (store as? ObjectStore).map { .compaction(of: $0, shutdown: shutdown, logger: logger) }
   }
 
   private func serve(
@@ -326,7 +339,7 @@ struct RunCommand: ReportingCommand {
       queue,
       ObjectStore(
         remote.objects, name: remote.name, staging: staging, kinds,
-        announcesEnds: queue.takesEvents || notifications.json || notifications.notify != nil,
+        announcesEnds: queue.takesEvents || notifications.json || notifications.notify != nil || compact,
         findsQuiet: endAfter != nil, isWindow: !retention.limits.isEmpty, layout: storeLayout.layout)
     )
   }

@@ -91,7 +91,12 @@ package final class SessionCopy: VideoFiles {
     let byStart = Dictionary(entries.map { ($0.startMs, $0) }) { first, _ in first }
     // A session only grows, but for first segments that are removed. Readers leave out their files.
     let retention = index.published.retention
-    guard old.entries.allSatisfy({ byStart[$0.key] == $0.value || retention?.removes($0.key) == true }) else {
+    // Compaction moves them into other packs.
+    guard
+      old.entries.allSatisfy({
+        byStart[$0.key]?.unpacked == $0.value.unpacked || retention?.removes($0.key) == true
+      })
+    else {
       return false
     }
     let new = entries.filter { old.entries[$0.startMs] == nil }
@@ -146,12 +151,13 @@ package final class SessionCopy: VideoFiles {
     let first = min(new.first?.startMs ?? recent.startMs, recent.startMs)
     var listed = Listed()
     if let pack = new.first(where: { $0.pack != nil })?.pack {
-      let packed = Dictionary(grouping: new, by: { $0.pack?.startMs })
+      let packed = Dictionary(grouping: new, by: { $0.pack?.file })
       let last = pack.startMs == entries[0].startMs ? nil : session.key(SegmentName.pack(pack.startMs - 1))
       try visit("pack-", after: last, of: entries, progress) { object, name in
-        for entry in SegmentName.start(ofPack: name).flatMap({ packed[$0] }) ?? [] {
+        for entry in packed[name] ?? [] {
           listed.videos.insert(entry.startMs)
-          listed.writtenMs[entry.startMs] = object.modifiedMs
+          listed.writtenMs[entry.startMs] =
+            entry.pack.flatMap { $0.publishedMs > 0 ? $0.publishedMs : nil } ?? object.modifiedMs
         }
       }
     }

@@ -16,6 +16,8 @@ package final class StoredHeads: Sendable {
     /// The number of first segments that were removed, and whether objects of them may still be there.
     let removed: Int
     let isRemoving: Bool
+    /// Whether compaction has nothing left to do, whatever the ages of segments.
+    let isCompact: Bool
   }
 
   package enum Content: Sendable, Equatable {
@@ -359,7 +361,7 @@ extension StoredHeads.Totals {
     self.init(
       startMs: index.startMs, endMs: index.endMs, frames: index.frames, segments: index.count, gaps: gaps,
       bytes: index.bytes, isComplete: index.isComplete, removed: published.retention?.segments ?? 0,
-      isRemoving: published.retention?.isRemoving == true)
+      isRemoving: published.retention?.isRemoving == true, isCompact: published.isCompact)
   }
 }
 

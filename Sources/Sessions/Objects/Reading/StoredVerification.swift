@@ -119,6 +119,9 @@ extension StoredSessions {
   /// Returns the objects that no running worker is about to list.
   private func orphans(_ names: [String], of session: ObjectSession) throws -> [Problem] {
     var problems: [Problem] = []
+    // Objects of a session that was compacted stay for a while.
+    let replaced = try names.isEmpty ? [] : ReplacedObjects(of: session).names()
+    let names = names.filter { !replaced.contains($0) }
     for name in names.prefix(Self.maximumOrphans) {
       // The objects of a folder have other keys.
       guard let object = try objects.head(session.key(name)) else {
@@ -144,7 +147,7 @@ extension StoredSession {
   /// layout, or its end.
   fileprivate func wrongViewsOfPacks() throws -> [Problem] {
     let published = index.published
-    guard hasPacks, published.index.isComplete || !published.isPacked else { return [] }
+    guard hasPacks, published.hasViews, published.compaction?.lacksViews != true else { return [] }
     return try IndexText(published.index.listing(entries)).files.compactMap { name, bytes in
       let there = try index.session.objects.get(index.session.key(name), limit: IndexText.maximumBytes)
       return there?.bytes == bytes

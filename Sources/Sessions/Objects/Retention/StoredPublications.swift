@@ -25,10 +25,12 @@ struct StoredPublications {
   /// Returns when a segment was published, in unix milliseconds; nil if its object is gone, or the store tells no ages.
   mutating func publishedMs(of entry: SessionEntry) throws -> Int64? {
     guard let pack = entry.pack else { return try manifests.publishedMs(of: entry.startMs) }
+    if pack.publishedMs > 0 { return pack.publishedMs }
     return try packs.publishedMs(of: pack.startMs)
   }
 
-  /// Returns when the latest of all segments behind was published, in unix milliseconds; nil if nobody knows.
+  /// Returns when the latest of all segments behind was published, in unix milliseconds; nil if nobody knows. Compacted segments do not
+  /// count.
   mutating func latestMs() throws -> Int64? {
     try [manifests.latestMs(), packs.latestMs()].compactMap { $0 }.max()
   }

@@ -133,7 +133,17 @@ package struct StoredRetention: Sendable {
       guard let info = try store.objects.head(session.key(name)) else { continue }
       return info.ageS.map { pass.nowMs - 1_000 * Int64($0) }
     }
-    return nil
+    // It was compacted.
+    guard let published = try session.published(),
+      let first = try session.firstEntries(of: published, limit: 1).first, first.startMs == startMs
+    else { return nil }
+    return try publishedMs(of: first, session, pass)
+  }
+
+  /// Returns when a segment was published, in unix milliseconds; nil if the store does not tell it.
+  private func publishedMs(of entry: SessionEntry, _ session: ObjectSession, _ pass: Pass) throws -> Int64? {
+    if let pack = entry.pack, pack.publishedMs > 0 { return pack.publishedMs }
+    return try session.ageS(of: entry).map { pass.nowMs - 1_000 * Int64($0) }
   }
 
   /// Whether a rule removes the last segment, and nothing was published for long.
@@ -141,11 +151,12 @@ package struct StoredRetention: Sendable {
     _ rule: RemovalRule, _ session: ObjectSession, _ published: ObjectSession.Published, _ pass: Pass
   ) throws -> Bool {
     let index = published.index
-    let lastMs = try session.ageS(of: index.last).map { pass.nowMs - 1_000 * Int64($0) }
+    let lastMs = try publishedMs(of: index.last, session, pass)
     guard rule.removes(index.last.startMs, publishedMs: lastMs) else { return false }
     if rule.removesComplete && index.isComplete { return true }
     var publications = StoredPublications(of: session, from: index.startMs, nowMs: pass.nowMs)
-    guard let latestMs = try publications.latestMs() else { return false }
+    let compactedMs = published.compaction.flatMap { $0.publishedMs > 0 ? $0.publishedMs : nil }
+    guard let latestMs = try [publications.latestMs(), compactedMs].compactMap({ $0 }).max() else { return false }
     return max(latestMs, published.retention?.publishedMs ?? .min) < rule.idleSinceMs
   }
 
@@ -245,17 +256,17 @@ package struct StoredRetention: Sendable {
   ) throws -> (old: [SessionEntry], latestMs: Int64, isFull: Bool) {
     let all = try Array(session.firstEntries(of: published, limit: pass.isDryRun ? Int.max : Self.maximumStep))
     var publications = StoredPublications(of: session, from: published.index.startMs, nowMs: pass.nowMs)
-    var (count, latestMs, packMs): (Int, Int64, Int64?) = (0, 0, nil)
+    var (count, latestMs, lastPack): (Int, Int64, PackPlace?) = (0, 0, nil)
     for entry in all.dropLast() {
       try cancellation.check()
       let publishedMs = try publications.publishedMs(of: entry)
-      let isOfLast = entry.pack != nil && entry.pack?.startMs == packMs
+      let isOfLast = entry.pack?.isInFile(of: lastPack) ?? false
       guard isOfLast || rule.removes(entry.startMs, publishedMs: publishedMs) else { break }
-      (count, latestMs, packMs) = (count + 1, max(latestMs, publishedMs ?? 0), entry.pack?.startMs)
+      (count, latestMs, lastPack) = (count + 1, max(latestMs, publishedMs ?? 0), entry.pack)
     }
     let isFull = count + 1 == all.count && all.count == Self.maximumStep
     // The rest of its last pack stays, so that stays as a whole.
-    while count > 0, let pack = all[count - 1].pack, pack.startMs == all[count].pack?.startMs { count -= 1 }
+    while count > 0, let pack = all[count - 1].pack, pack.isInFile(of: all[count].pack) { count -= 1 }
     return (Array(all[..<count]), latestMs, isFull)
   }
 
