@@ -56,6 +56,11 @@ package struct MP4PackFragment {
     return file.bytes
   }
 
+  /// Returns the bytes that a player needs for the first picture alone, from the start of the fragment on.
+  ///
+  /// - Parameter size: of the fragment.
+  package func keyFrameBytes(of size: Int) -> Int { size - video.dropFirst().reduce(0) { $0 + $1.data.count } }
+
   /// - Parameter offset: from the start of `moof` to the first sample.
   private func movie(number: UInt32, start: Int64, offset: Int) -> [UInt8] {
     let videoOffset = offset + timing.reduce(0) { $0 + $1.data.count }

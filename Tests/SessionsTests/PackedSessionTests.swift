@@ -84,7 +84,7 @@ import Testing
   private func key(_ name: String) -> String { "output/\(session.name)/\(name)" }
 
   /// Returns the segments of a pack.
-  private func segments(in pack: String) throws -> [(segment: PublishedSegment, place: PackPlace)] {
+  private func segments(in pack: String) throws -> [Pack.Placed] {
     let bytes = try #require(objects[pack])
     let startMs = try #require(SegmentName.start(ofPack: String(pack.split(separator: "/")[2])))
     return try Pack.segments(in: bytes, startMs: startMs, path: pack)

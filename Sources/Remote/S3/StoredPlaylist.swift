@@ -48,7 +48,7 @@ package struct StoredPlaylist {
   private func linked(_ line: Substring, _ link: (String) throws -> String) throws -> String {
     switch format {
     case .hls where line.hasPrefix(Self.map) && line.hasSuffix("\""):
-      "\(Self.map)\(try link(key(of: line.dropFirst(Self.map.count).dropLast())))\""
+      try linkedMap(line.dropFirst(Self.map.count), link)
     case .hls where line.isEmpty || line.hasPrefix("#"): String(line)
     case .hls: try link(key(of: line))
     case .ffconcat where line.hasPrefix("file "):
@@ -57,8 +57,17 @@ package struct StoredPlaylist {
     }
   }
 
-  /// Only for files beside the playlist: it must not lead clients to other objects of the bucket.
+  /// - Parameter value: the name of a file, a quotation mark, and other attributes.
+  private func linkedMap(_ value: Substring, _ link: (String) throws -> String) throws -> String {
+    let name = value.prefix { $0 != "\"" }
+    return "\(Self.map)\(try link(key(of: name)))\(value.dropFirst(name.count))"
+  }
+
+  /// Only for files beside the playlist, and packs: it must not lead clients to other objects of the bucket.
   private func key(of name: some StringProtocol) throws -> String {
+    if format == .hls, name.hasPrefix("../"), SegmentName.start(ofPack: String(name.dropFirst(3))) != nil {
+      return "output/\(session)/\(name.dropFirst(3))"
+    }
     guard name.isPlain(and: "-_."), !name.isEmpty, !name.hasPrefix(".") else {
       throw BadSession(key, "names '\(name)', which is no file beside it", advice: "publish the session again")
     }

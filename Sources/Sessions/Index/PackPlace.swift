@@ -56,6 +56,9 @@ extension PackPlace {
   /// The time of the first picture by the clock of packs, in milliseconds.
   var clockMs: Int64 { Self.clockMs(startMs) }
 
+  /// Whether the key frames of packs of a kind carry their parameter sets: then a letter is before its digest.
+  static func isInBand(_ kind: String) -> Bool { kind.count > 8 }
+
   /// As `session.json` lists it.
   var json: JSONValue {
     .object([

@@ -70,7 +70,7 @@ struct ObjectPublication: Publication {
             defer { latest = nil }
             try store.updateViews(of: session, after: latest, own.map(\.segment))
             let known = zip(own, manifests).lazy.map { KnownSegment($0, staged: $1) }
-            try store.updatePackages(of: session, with: known)
+            try store.updatePackages(of: session, with: known, after: latest)
           }
           return store.events()?.warnings(of: own.map(\.segment), in: session.id) ?? []
         }

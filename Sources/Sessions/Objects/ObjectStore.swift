@@ -19,6 +19,7 @@ package final class ObjectStore: WorkerStore, DeferringStore {
   /// The store's name in messages.
   let name: String
   private let deferred: DeferredViews
+  private let recent = RecentSegments()
   /// Whether this process announces ends.
   private let announcesEnds: Bool
   /// Whether live playlists are made as windows, because first segments will be removed.
@@ -153,11 +154,12 @@ package final class ObjectStore: WorkerStore, DeferringStore {
   ///
   /// - Parameters:
   ///   - known: segments that need not be fetched.
+  ///   - published: the session after our publication; nil after one of another worker.
   ///   - releasedMs: segments that start by then are not held back.
   ///   - evenWithoutHLS: whether to update the playlist of another worker if this one keeps none.
   func updatePackages(
     of session: ObjectSession, with known: some Sequence<KnownSegment> = EmptyCollection(),
-    releasedMs: Int64 = .min, evenWithoutHLS: Bool = false
+    after published: ObjectSession.Published? = nil, releasedMs: Int64 = .min, evenWithoutHLS: Bool = false
   ) throws {
     let hasPlaylist = try views.contains(.hls) || evenWithoutHLS && objects.head(session.playlistKey) != nil
     let hasThumbnails = views.contains(.thumbnails) && releasedMs == .min
@@ -165,11 +167,14 @@ package final class ObjectStore: WorkerStore, DeferringStore {
     let known = Dictionary(uniqueKeysWithValues: known.map { ($0.segment.startMs, $0) })
     var heldBack: HeldBack?
     if hasPlaylist {
-      heldBack = try playlist(of: session).update(with: known, releasedMs: releasedMs)
+      let all = recent.segments(of: session.id).merging(known) { $1 }
+      heldBack = try playlist(of: session).update(with: all, after: published, releasedMs: releasedMs)
+      recent.note(known.values, of: session.id)
     }
     if hasThumbnails { try ObjectThumbnails(session: session, staging: staging).update(with: known) }
     // If it was deleted meanwhile, these objects came after the removal.
-    if let deleted = try session.tombstone() { throw SessionDeleted(deleted) }
+    let isSame = try published?.tag.map { try objects.head(session.headKey)?.tag == $0 } ?? false
+    if !isSame, let deleted = try session.tombstone() { throw SessionDeleted(deleted) }
     if hasPlaylist { deferred.change(session.id) { due, nowMs in due.hold(heldBack, atMs: nowMs) } }
   }
 
@@ -283,11 +288,16 @@ package final class ObjectStore: WorkerStore, DeferringStore {
   ) throws -> [PlacedSegment] {
     switch layout {
     case .plain: try placeObjects(sources, in: session, cancellation)
-    case .packed: try placePacks(sources, in: session, behind: published?.index.last.pack?.kind, cancellation)
+    case .packed:
+      try placePacks(
+        sources, in: session, behind: published.map { $0.index.last.pack?.kind ?? Self.plainKind }, cancellation)
     }
   }
 
-  /// - Parameter kind: of the session's last pack; nil if there is none.
+  /// No pack has this kind.
+  private static let plainKind = ""
+
+  /// - Parameter kind: of the session's last pack, or ``plainKind``; nil if the session is new.
   private func placePacks(
     _ sources: [SegmentSource], in session: ObjectSession, behind kind: String?, _ cancellation: Cancellation
   ) throws -> [PlacedSegment] {
@@ -299,7 +309,10 @@ package final class ObjectStore: WorkerStore, DeferringStore {
   }
 
   private func place(_ pack: Pack, in session: ObjectSession) throws -> [PlacedSegment] {
-    var placed = pack.segments.map { PlacedSegment(segment: $0.segment, isAdopted: false, pack: $0.place) }
+    func placed(_ segments: [Pack.Placed], isAdopted: Bool) -> [PlacedSegment] {
+      segments.map { PlacedSegment(segment: $0.segment, isAdopted: isAdopted, pack: $0.place, layout: $0.layout) }
+    }
+    var own = placed(pack.segments, isAdopted: false)
     let key = session.key(SegmentName.pack(pack.startMs))
     try create(key, .file(pack.path), pack.size, .video) {
       SHA256.hex(of: $0) == pack.sha256
@@ -307,15 +320,15 @@ package final class ObjectStore: WorkerStore, DeferringStore {
       // The same batch with other settings, or under another name.
       guard let there = try? objects.get(key, limit: 2 * pack.size + (1 << 20)),
         let others = try? Pack.segments(in: there.bytes, startMs: pack.startMs, path: name + key),
-        others.count == placed.count,
-        zip(others, placed).allSatisfy({
+        others.count == own.count,
+        zip(others, own).allSatisfy({
           $0.segment.batchDigest == $1.segment.batchDigest && $1.segment.isCutLike($0.segment)
         })
       else { return false }
-      placed = others.map { PlacedSegment(segment: $0.segment, isAdopted: true, pack: $0.place) }
+      own = placed(others, isAdopted: true)
       return true
     }
-    return placed
+    return own
   }
 
   private func placeObjects(

@@ -14,11 +14,30 @@ extension ObjectSession {
 
   /// - Throws: ``DamagedOutput``.
   func manifest(_ entry: SessionEntry) throws -> (segment: PublishedSegment, json: JSONValue) {
-    let name = name + manifestKey(entry)
-    guard let text = try manifestTexts(of: [entry], limit: Self.manifestBytes)?.first else {
+    try manifests(of: [entry])[0]
+  }
+
+  /// - Parameter group: one segment, or several of one pack.
+  /// - Throws: ``DamagedOutput``.
+  func manifests(of group: [SessionEntry]) throws -> [(segment: PublishedSegment, json: JSONValue)] {
+    let name = name + manifestKey(group[0])
+    guard let texts = try manifestTexts(of: group, limit: Self.manifestBytes) else {
       throw DamagedOutput(path: name, cause: "missing")
     }
-    return try SegmentManifest.read(text, of: entry.startMs, path: name)
+    return try zip(group, texts).map { try SegmentManifest.read($1, of: $0.startMs, path: name) }
+  }
+
+  /// Returns what playlists tell of the fragments of segments of one pack; nil for a damaged one.
+  ///
+  /// - Throws: ``DamagedOutput`` if there is no object, or it is too short.
+  func layouts(of group: [SessionEntry]) throws -> [HLSLayout?] {
+    let places = group.compactMap(\.pack)
+    guard let fragments = try parts(of: places, \.fragment) else {
+      throw DamagedOutput(path: name + videoKey(group[0]), cause: "missing")
+    }
+    return zip(places, fragments).map { place, bytes in
+      (try? MP4PackFragment(reading: bytes)).map { HLSLayout(of: $0, at: place.fragment) }
+    }
   }
 
   /// Returns the segment that an object of its own describes, whether the index lists it or not.

@@ -16,7 +16,10 @@ struct Pack {
   let path: String
   private(set) var size = 0
   private(set) var sha256 = ""
-  private(set) var segments: [(segment: PublishedSegment, place: PackPlace)] = []
+  private(set) var segments: [Placed] = []
+
+  /// A segment, its place, and what playlists tell of its fragment.
+  typealias Placed = (segment: PublishedSegment, place: PackPlace, layout: HLSLayout)
 
   var startMs: Int64 { segments[0].place.startMs }
 
@@ -49,7 +52,7 @@ struct Pack {
     let first = rest[rest.startIndex].segment
     let file = try OutputFile(creating: path)
     var (sum, description) = (SHA256(), nil as VideoDescription?)
-    var places: [(source: SegmentSource, fragment: Range<Int>)] = []
+    var places: [(source: SegmentSource, layout: HLSLayout, fragment: Range<Int>)] = []
     func append(_ bytes: [UInt8]) throws {
       try file.write(bytes, at: size)
       sum.update(bytes)
@@ -75,11 +78,11 @@ struct Pack {
       let clockMs = PackPlace.clockMs(segment.startMs)
       try append(
         fragment.bytes(number: UInt32(truncatingIfNeeded: clockMs + 1), start: MediaTime.ticks(ms: clockMs)))
-      places.append((source, start..<size))
+      places.append((source, HLSLayout(of: fragment, at: start..<size), start..<size))
       rest = rest.dropFirst()
     }
     var (texts, ends) = ([UInt8](), [Int]())
-    for (source, _) in places {
+    for (source, _, _) in places {
       texts += try source.text()
       ends.append(texts.count)
     }
@@ -90,7 +93,7 @@ struct Pack {
     segments = zip(places, zip([0] + ends, ends)).map { placed, range in
       let place = PackPlace(
         startMs: first.startMs, fragment: placed.fragment, manifest: base + range.0..<base + range.1, kind: kind)
-      return (placed.source.segment, place)
+      return (placed.source.segment, place, placed.layout)
     }
   }
 }
@@ -102,7 +105,7 @@ extension Pack {
   /// - Throws: ``DamagedOutput``.
   static func segments(
     in bytes: [UInt8], startMs: Int64, path: String
-  ) throws(DamagedOutput) -> [(segment: PublishedSegment, place: PackPlace)] {
+  ) throws(DamagedOutput) -> [Placed] {
     do {
       let file = BoxReader(bytes[...])
       guard let head = try file.all("moof").first?.bytes.startIndex else { throw SegmentMismatch("no fragment") }
@@ -116,12 +119,14 @@ extension Pack {
       guard starts.count == lines.count, ends.count == lines.count, !lines.isEmpty,
         zip(starts, ends).allSatisfy({ $0 < $1 })
       else { throw SegmentMismatch("fragments and manifests differ in number") }
-      var segments: [(segment: PublishedSegment, place: PackPlace)] = []
+      var segments: [Placed] = []
       for (line, (start, end)) in zip(lines, zip(starts, ends)) {
         let segment = try PublishedSegment(JSONParser.parse(Array(line)))
+        let fragment = try MP4PackFragment(reading: Array(bytes[start..<end]))
         // With the end of its line.
         let manifest = line.startIndex..<line.endIndex + 1
-        segments.append((segment, PackPlace(startMs: startMs, fragment: start..<end, manifest: manifest, kind: kind)))
+        let place = PackPlace(startMs: startMs, fragment: start..<end, manifest: manifest, kind: kind)
+        segments.append((segment, place, HLSLayout(of: fragment, at: start..<end)))
       }
       guard segments[0].segment.startMs == startMs,
         zip(segments, segments.dropFirst()).allSatisfy({ $0.segment.startMs < $1.segment.startMs })

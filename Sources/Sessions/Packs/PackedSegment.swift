@@ -88,7 +88,7 @@ enum PackedSegment {
   /// Whether the key frames of a pack carry their parameter sets, behind one of this kind. Stock ffmpeg keeps the parameter sets of a
   /// stream's first initialization.
   static func isInBand(_ kind: String, behind last: String?) -> Bool {
-    last.map { $0.count > 8 || $0.suffix(8) != kind.suffix(8) } ?? false
+    last.map { PackPlace.isInBand($0) || $0.suffix(8) != kind.suffix(8) } ?? false
   }
 
   private static func starts(of samples: [Sample]) -> [Int64] {

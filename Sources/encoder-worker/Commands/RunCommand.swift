@@ -133,10 +133,6 @@ struct RunCommand: ReportingCommand {
     guard source.spool == nil || !CallOptions.has("--compact") else {
       throw ValidationError("--compact is for sessions in a store: use --queue and --store instead of --spool")
     }
-    if source.spool == nil, storeLayout.layout == .packed, hls {
-      throw ValidationError(
-        "--hls works with --layout plain; serve --store plays packed sessions, also while they go on")
-    }
     if drain && ingest.ingest != nil { throw ValidationError("--ingest works without --drain") }
     if source.spool != nil && ingest.ingestState != nil {
       throw ValidationError("--ingest-state works with --queue and --store; a spool keeps pictures itself")

@@ -64,26 +64,59 @@ struct PackedWorkerTests: RemoteSuite {
   /// `/metrics` counts the requests of a batch: two writes besides the producer's, whatever the number of its segments.
   @Test func batchCostsTwoWrites() throws {
     let server = try RunningServer(["run"] + remote + ["--layout", "packed"], environment: environment)
-    func counted(_ kind: String) throws -> Int {
-      let lines = try server.get("/metrics").text.split(separator: "\n")
-      let line = lines.first { $0.hasPrefix("encoder_worker_store_requests_total{kind=\"\(kind)\"} ") }
-      return try #require(line?.split(separator: " ").last.flatMap { Int($0) })
-    }
-    let (writes, reads) = (try counted("PUT"), try counted("GET"))
+    let (writes, reads) = (try counted("PUT", at: server), try counted("GET", at: server))
     let sent = try run(["enqueue", "--session", "phone", Fixture("jittered").path])
     try #require(sent.status == 0, "\(sent.errors)")
     try waitUntil("the batch is published") {
       try server.get("/metrics").text.contains("encoder_worker_batches_total{outcome=\"published\"} 1")
     }
     try waitUntil("the batch is removed") { try keys("incoming/").allSatisfy { $0.hasPrefix(".") } }
-    #expect(try counted("PUT") - writes == 2)
-    #expect(try counted("GET") - reads <= 3)
+    #expect(try counted("PUT", at: server) - writes == 2)
+    #expect(try counted("GET", at: server) - reads <= 3)
     #expect(server.stop() == 0)
   }
 
-  @Test func playlistsNeedThePlainLayout() throws {
-    let refused = try run(["run", "--drain", "--hls", "--layout", "packed"])
-    #expect(refused.status == 64 && refused.errors.contains("--hls works with --layout plain"), "\(refused.errors)")
+  /// The playlist, besides. Stock ffmpeg plays ranges of presigned packs over HTTP.
+  @Test func livePlaylistCostsOneWriteAndIsPlayedFromLinks() throws {
+    let server = try RunningServer(["run", "--hls"] + remote + ["--layout", "packed"], environment: environment)
+    let writes = try counted("PUT", at: server)
+    let sent = try run(["enqueue", "--session", "phone", Fixture("jittered").path])
+    try #require(sent.status == 0, "\(sent.errors)")
+    try waitUntil("the playlist is there") { try keys("output/phone/hls/").contains("session.m3u8") }
+    // The pack and the head, the playlist, and the one that names it.
+    #expect(try counted("PUT", at: server) - writes == 4)
+    #expect(try keys("output/phone/hls/").count == 2 && keys("output/phone/pack-").count == 1)
+    #expect(server.stop() == 0)
+    #expect(try program(["end", "phone"]).status == 0)
+    _ = try run(["run", "--drain", "--layout", "packed"])
+    let printed = try program(["stitch", "phone", "--format", "hls", "--presign"])
+    #expect(printed.status == 0 && printed.text.contains("#EXT-X-ENDLIST"), "\(printed.errors)")
+    let file = try scratch.file("phone.m3u8", Array(printed.text.utf8))
+    let probed = try Tool.run(
+      "ffprobe",
+      [
+        "-v", "error", "-allowed_extensions", "ALL", "-protocol_whitelist", "file,http,tcp,crypto,data",
+        "-count_packets",
+        "-select_streams", "v", "-show_entries", "stream=nb_read_packets", "-of", "csv=p=0", file,
+      ], environment: ["no_proxy": "127.0.0.1"])
+    let count = probed.text.split(whereSeparator: \.isNewline).first.flatMap { Int($0.prefix { $0.isNumber }) }
+    #expect(probed.status == 0 && (count ?? 0) >= 5, "\(probed.errors) \(probed.text)")
+    #expect(try program(["verify", "phone"]).status == 0)
+    // A server has no packs to give: it makes the playlist of the segments.
+    let viewer = try RunningServer(["serve", "--store", location], environment: environment)
+    let served = try viewer.get("/sessions/phone/session.m3u8").text
+    #expect(served.contains("#EXTINF:") && !served.contains("pack-"), "\(served)")
+    #expect(viewer.stop() == 0)
+    #expect(try program(["delete", "phone"]).status == 0 && keys("output/phone/").isEmpty)
+  }
+
+  private func counted(_ kind: String, at server: RunningServer) throws -> Int {
+    let lines = try server.get("/metrics").text.split(separator: "\n")
+    let line = lines.first { $0.hasPrefix("encoder_worker_store_requests_total{kind=\"\(kind)\"} ") }
+    return try #require(line?.split(separator: " ").last.flatMap { Int($0) })
+  }
+
+  @Test func packsNeedAStore() throws {
     let spool = try Tool.run(EncoderWorker.path, ["run", "--spool", scratch.path("spool"), "--layout", "packed"])
     #expect(spool.status == 64 && spool.errors.contains("add --store URL"), "\(spool.errors)")
   }

@@ -58,7 +58,7 @@ struct CompactedPacks {
       try cancellation.check()
       let own = group.entries.filter { entry in pack.segments.contains { $0.segment.startMs == entry.startMs } }
       let revision = try put(pack, replacing: own)
-      for (segment, place) in pack.segments {
+      for (segment, place, _) in pack.segments {
         var place = place
         (place.revision, place.publishedMs) = (revision, group.publishedMs ?? 0)
         places[segment.startMs] = place

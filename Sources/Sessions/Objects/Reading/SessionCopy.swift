@@ -378,10 +378,12 @@ extension SessionCopy {
 
   private func fetchPlaylists(_ kept: StoredPlaylist) throws -> StoredPlaylist {
     var kept = kept
-    let there = try session.objects.get(session.playlistKey, limit: IndexText.maximumBytes)
+    var there = try session.objects.get(session.playlistKey, limit: IndexText.maximumBytes)
     kept.tag = there?.tag
-    kept.files = there.map { HLSPlaylist.files(in: $0.bytes) } ?? []
     kept.hasEnded = there.map { HLSPlaylist.hasEnded($0.bytes) } ?? false
+    // A server has no packs: it makes playlists of their segments.
+    if let text = there?.bytes, HLSPlaylist.hasPacks(text) { there = nil }
+    kept.files = there.map { HLSPlaylist.files(in: $0.bytes) } ?? []
     for name in [HLSViews.keyFramesFile, HLSViews.multivariantFile] where there != nil {
       let key = session.key(HLSPackage.directory + "/" + name)
       try publish(name, session.objects.get(key, limit: IndexText.maximumBytes)?.bytes)

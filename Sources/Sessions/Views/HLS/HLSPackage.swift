@@ -23,6 +23,8 @@ package struct HLSPackage {
   let nowMs: Int64
   /// Returns the chapters of a segment; nil where its manifest has to be read.
   var marks: (PublishedSegment) -> SegmentMarks?
+  /// Where segments lie that are in packs, by their starts.
+  var packs: [Int64: HLSPackPart] = [:]
 
   package init(
     path: String, temporary: String, nowMs: Int64 = WallClock.nowMs,
@@ -69,6 +71,11 @@ package struct HLSPackage {
     _ part: HLSSegment, as entry: HLSPlaylist.Entry, from session: SessionDirectory
   ) throws -> HLSLayout {
     let files = try part.files(from: session)
+    // A hold behind a pack has the initialization of that.
+    if entry.map != nil {
+      try replace(entry.file, files.fragment)
+      return files.layout
+    }
     if let there = try DurableFile.contents(of: path + "/" + entry.initialization, limit: 1 << 20) {
       guard there == files.initialization else {
         throw BadSession(
@@ -257,7 +264,7 @@ extension HLSPackage {
     var done = 0
     var found = SegmentMarks()
     try playlist.list(
-      listed, after: before, sessionStartMs: sessionStartMs,
+      listed, after: before, sessionStartMs: sessionStartMs, packs: packs,
       next: { $0 + 1 < segments.endIndex ? segments[$0 + 1] : nil },
       marks: { _ in found }, refuse: refuse,
       place: { part, entry in
@@ -268,6 +275,8 @@ extension HLSPackage {
             try progress(done, segments.count)
             found = try marks(part.segment) ?? session.marks(of: part.segment)
           }
+          // Its bytes are in the store.
+          if entry.range != nil { return entry.layout == nil ? nil : entry }
           let isThere = DurableFile.exists(path + "/" + entry.file)
           entry.layout = try isThere ? part.layout(from: session) : write(part, as: entry, from: session)
           return entry

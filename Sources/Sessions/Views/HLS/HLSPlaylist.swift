@@ -27,6 +27,11 @@ package struct HLSPlaylist {
     let endMs: Int64
     /// nil if it is not known yet.
     package var layout: HLSLayout?
+    /// The value of `EXT-X-MAP:URI` if it is more than the name of the initialization.
+    var map: String?
+    /// Its bytes in a pack, and the kind of that; nil for a file of its own.
+    var range: Range<Int>?
+    var packKind: String?
 
     package init(file: String, initialization: String, startMs: Int64, endMs: Int64, layout: HLSLayout? = nil) {
       self.file = file
@@ -47,11 +52,14 @@ package struct HLSPlaylist {
   private static let overlapMark = "# overlap "
   private static let pressMark = "# press "
   private static let noteMark = "# note "
+  /// The start of a segment in a pack, in unix milliseconds, and the kind of that.
+  static let packedMark = "# segment "
 
   static let targetTag = "#EXT-X-TARGETDURATION:"
   static let mapTag = "#EXT-X-MAP:URI="
   private static let dateTag = "#EXT-X-PROGRAM-DATE-TIME:"
   private static let durationTag = "#EXTINF:"
+  static let rangeTag = "#EXT-X-BYTERANGE:"
   package static let endTag = "#EXT-X-ENDLIST\n"
 
   /// In seconds: that of sessions with a picture a second. Players look for new entries once in this time.
@@ -114,7 +122,7 @@ package struct HLSPlaylist {
       let map = Self.last(Self.mapTag, in: text), let date = Self.last(Self.dateTag, in: text),
       date == start.dateText,
       // The lines of the last entry follow its date.
-      case let entry = text.suffix(400).split(separator: UInt8(ascii: "\n")).suffix(5),
+      case let entry = text.suffix(600).split(separator: UInt8(ascii: "\n")).suffix(7),
       let layout = entry.compactMap({ $0.withUnsafeBufferPointer { HLSLayout($0[...]) } }).last,
       let duration = Self.last(Self.durationTag, in: text).flatMap({ Int64(milliseconds: $0.dropLast()) })
     else { return nil }
@@ -124,7 +132,7 @@ package struct HLSPlaylist {
     self.text = String(decoding: text, as: UTF8.self)
     targetS = target
     endMs = start + (overlap ?? 0) + duration
-    initialization = String(map.dropFirst().dropLast())
+    initialization = Self.initialization(of: Array(entry)) ?? String(map.dropFirst().dropLast())
     // After segments of another kind each fragment carries its parameter sets.
     isMixed = layout.isInBand
     isLive = true
@@ -133,6 +141,15 @@ package struct HLSPlaylist {
       (0...1 << 43).contains($0) ? $0 : nil
     }
     lastNote = Self.last(Self.noteMark, in: text).flatMap { $0.isEmpty ? nil : $0 }
+  }
+
+  /// Returns the name of the initialization of packs; nil if the last entry is a file of its own.
+  private static func initialization(of lines: [ArraySlice<UInt8>]) -> String? {
+    guard let last = lines.last, HLSPackPart.isNamed(in: last),
+      let mark = lines.last(where: { $0.starts(with: packedMark.utf8) }), let startMs = start(of: mark)
+    else { return nil }
+    let kind = String(decoding: mark, as: UTF8.self).split(separator: " ").last ?? ""
+    return HLSPackPart.initialization(kind: kind, startMs)
   }
 
   /// Returns the value in the last line that begins with a tag.
@@ -152,7 +169,9 @@ package struct HLSPlaylist {
 
   /// Returns the start of the last segment of a playlist, in unix milliseconds; nil if its last line names no segment.
   package static func lastStart(in text: [UInt8]) -> Int64? {
-    text.suffix(100).split(separator: UInt8(ascii: "\n")).last.flatMap(start(of:))
+    let lines = text.suffix(200).split(separator: UInt8(ascii: "\n"))
+    guard let last = lines.last, HLSPackPart.isNamed(in: last) else { return lines.last.flatMap(start(of:)) }
+    return lines.last { $0.starts(with: packedMark.utf8) }.flatMap(start(of:))
   }
 
   /// Returns the starts of the segments of a playlist, in order.
@@ -163,18 +182,31 @@ package struct HLSPlaylist {
   /// Returns whether a playlist has its end tag, so that players do not reload it.
   package static func hasEnded(_ text: [UInt8]) -> Bool { text.suffix(endTag.utf8.count).elementsEqual(endTag.utf8) }
 
-  /// Returns the files that a playlist names.
+  /// Returns the files beside it that a playlist names. Packs are none of them.
   package static func files(in text: [UInt8]) -> Set<String> {
     let lines = text.split(separator: UInt8(ascii: "\n")).compactMap { (line) -> String? in
-      if line.first != UInt8(ascii: "#") { return String(decoding: line, as: UTF8.self) }
+      if line.first != UInt8(ascii: "#") { return file(named: line) }
       guard line.starts(with: mapTag.utf8) else { return nil }
-      return String(decoding: line.dropFirst(mapTag.utf8.count + 1).dropLast(), as: UTF8.self)
+      return file(named: line.dropFirst(mapTag.utf8.count + 1).dropLast())
     }
     return Set(lines)
   }
 
+  private static func file(named line: ArraySlice<UInt8>) -> String? {
+    HLSPackPart.isNamed(in: line) ? nil : String(decoding: line, as: UTF8.self)
+  }
+
+  /// Whether a playlist lists segments in packs.
+  static func hasPacks(_ text: [UInt8]) -> Bool {
+    text.withUnsafeBytes { !$0.offsets(behind: "\n\(HLSPackPart.prefix)").isEmpty }
+  }
+
+  /// Returns the start of the segment that a line names. That of a segment in a pack is a line of its own.
   static func start(of line: ArraySlice<UInt8>) -> Int64? {
-    line.starts(with: "segment-".utf8) ? Int64(String(decoding: line.dropFirst(8).prefix(13), as: UTF8.self)) : nil
+    for mark in ["segment-", packedMark] where line.starts(with: mark.utf8) {
+      return Int64(String(decoding: line.dropFirst(mark.utf8.count).prefix(13), as: UTF8.self))
+    }
+    return nil
   }
 
   package var hasEntries: Bool { initialization != nil }
@@ -209,7 +241,7 @@ package struct HLSPlaylist {
     isBehindJump = false
     if entry.initialization != initialization {
       isMixed = isMixed(before: entry.initialization)
-      text += "\(Self.mapTag)\"\(entry.initialization)\"\n"
+      text += "\(Self.mapTag)\(entry.map ?? "\"\(entry.initialization)\"")\n"
       initialization = entry.initialization
     }
     if let marks { appendChapters(of: entry, marks, gap) }
@@ -217,7 +249,10 @@ package struct HLSPlaylist {
     // The last entry listed the end of the session, and a segment follows that begins a little earlier.
     if entry.startMs < endMs { text += "\(Self.overlapMark)\((endMs - entry.startMs).secondsText)\n" }
     if let layout = entry.layout { text += layout.comment }
-    text += "\(Self.durationTag)\((entry.endMs - endMs).secondsText),\n\(entry.file)\n"
+    if let kind = entry.packKind { text += "\(Self.packedMark)\(entry.startMs) \(kind)\n" }
+    text += "\(Self.durationTag)\((entry.endMs - endMs).secondsText),\n"
+    if let range = entry.range { text += "\(Self.rangeTag)\(range.count)@\(range.lowerBound)\n" }
+    text += "\(entry.file)\n"
     endMs = entry.endMs
   }
 

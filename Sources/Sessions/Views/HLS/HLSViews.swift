@@ -61,7 +61,8 @@ extension HLSLayout {
   }
 }
 
-/// The playlists that are made from a media playlist.
+/// The playlists that are made from a media playlist. A growing playlist of packs has no playlist of key frames: each write of a session
+/// costs money. That one comes with the end.
 package struct HLSViews {
   package static let keyFramesFile = "iframes.m3u8"
   package static let multivariantFile = "multivariant.m3u8"
@@ -74,6 +75,10 @@ package struct HLSViews {
   package let keyFrames: [UInt8]
   /// Names the other two.
   package let multivariant: [UInt8]
+  private let isPacked: Bool
+  private let hasKeyFrames: Bool
+  private let attributes: String
+  private let bitsPerSecond: Int
 
   /// - Parameter text: a playlist by ``HLSPlaylist`` with the layouts of all fragments, 4 MB for a day.
   package init(of text: [UInt8]) {
@@ -82,7 +87,7 @@ package struct HLSViews {
     media.reserveCapacity(text.count)
     keyFrames.reserveCapacity(text.count)
     var durationMs: Int64 = 0
-    var layout: HLSLayout?
+    var (layout, isPacked) = (nil as HLSLayout?, false)
     text.withUnsafeBufferPointer { text in
       var start = 0
       while let end = text[start...].firstIndex(of: UInt8(ascii: "\n")) {
@@ -95,6 +100,10 @@ package struct HLSViews {
           continue
         }
         media += text[start...end]
+        if line.starts(with: HLSPlaylist.rangeTag.utf8) {
+          isPacked = true
+          continue
+        }
         keyFrames += text[start...end]
         if line.first != UInt8(ascii: "#") {
           rate.add(bytes: layout?.bytes ?? 0, durationMs)
@@ -111,16 +120,38 @@ package struct HLSViews {
     }
     self.media = media
     self.keyFrames = keyFrames
-    let lines = """
+    self.isPacked = isPacked
+    hasKeyFrames = !isPacked || HLSPlaylist.hasEnded(text)
+    (attributes, bitsPerSecond) = (pictures.attributes, rate.bitsPerSecond)
+    var lines = """
       #EXTM3U
       #EXT-X-VERSION:8
       \(Self.independenceTag)\
       #EXT-X-STREAM-INF:BANDWIDTH=\(rate.bitsPerSecond)\(pictures.attributes)
       \(HLSPlaylist.file)
-      #EXT-X-I-FRAME-STREAM-INF:BANDWIDTH=\(keyFrameRate.bitsPerSecond)\(pictures.attributes),URI="\(Self.keyFramesFile)"
 
       """
+    if hasKeyFrames {
+      lines += "#EXT-X-I-FRAME-STREAM-INF:BANDWIDTH=\(keyFrameRate.bitsPerSecond)\(pictures.attributes)"
+      lines += ",URI=\"\(Self.keyFramesFile)\"\n"
+    }
     multivariant = Array(lines.utf8)
+  }
+
+  /// Returns the playlists to write beside a media playlist: of packs only those that players miss.
+  ///
+  /// - Parameter replaced: the media playlist before; nil if there is none.
+  func files(replacing replaced: [UInt8]?) -> [(name: String, bytes: [UInt8])] {
+    let all = [(Self.keyFramesFile, keyFrames), (Self.multivariantFile, multivariant)]
+    if hasKeyFrames { return all }
+    return replaced.map { isLike(HLSViews(of: $0)) } ?? false ? [] : [all[1]]
+  }
+
+  /// Whether players need the same. Rates are taken for the same up to the next power of two.
+  private func isLike(_ other: HLSViews) -> Bool {
+    func magnitude(_ rate: Int) -> Int { rate.bitWidth - rate.leadingZeroBitCount }
+    return other.isPacked && !other.hasKeyFrames && other.attributes == attributes
+      && magnitude(other.bitsPerSecond) == magnitude(bitsPerSecond)
   }
 
   /// The codecs of all fragments, and their largest picture.

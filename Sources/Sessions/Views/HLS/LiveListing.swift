@@ -23,14 +23,16 @@ extension HLSPlaylist {
   ///
   /// - Parameters:
   ///   - before: the segment before the first of them; nil if that is the first of the session.
-  ///   - startMs: the instant that the times in fragments count from.
+  ///   - startMs: the instant that the times in fragments count from. Those in packs have their own.
+  ///   - packs: where segments lie that are in packs, by their starts; that of `before`, too.
   ///   - next: returns the segment that ends the last picture of the one with this index; nil if that has its own end.
   ///   - marks: returns the chapters of the segment with this index.
   ///   - refuse: called with an entry for which there is no room; when it returns, the entry is left out.
   ///   - place: returns the entry of a fragment, with its layout if that is wanted; nil if its video is damaged.
   package mutating func list(
     _ segments: ArraySlice<PublishedSegment>, after before: PublishedSegment? = nil, sessionStartMs startMs: Int64,
-    next: (Int) -> PublishedSegment?, marks: (Int) throws -> SegmentMarks, refuse: (Entry) throws -> Void,
+    packs: [Int64: HLSPackPart] = [:], next: (Int) -> PublishedSegment?, marks: (Int) throws -> SegmentMarks,
+    refuse: (Entry) throws -> Void,
     place: (HLSSegment, Entry) throws -> Entry?
   ) rethrows {
     var names = Entry.InitializationNames()
@@ -40,9 +42,11 @@ extension HLSPlaylist {
       let before = index > segments.startIndex ? segments[index - 1] : before
       let kind = last.flatMap { segment.hasPictureKind(of: $0.segment) ? $0.kind : nil } ?? segment.pictureKind
       last = (segment, kind)
-      let part = HLSSegment(
-        segment, kind: kind, before: next(index), sessionStartMs: startMs, maximumMs: maximumMs)
-      let (placed, entry) = entry(of: part, &names)
+      let (pack, behind) = (packs[segment.startMs], next(index))
+      let part = HLSSegment(segment, kind: kind, before: behind, sessionStartMs: startMs, maximumMs: maximumMs)
+      let packBehind = behind.flatMap { packs[$0.startMs] }
+      let (placed, entry) =
+        if let pack { pack.entry(of: part, before: packBehind) } else { self.entry(of: part, &names) }
       guard hasRoom(for: entry) else {
         try refuse(entry)
         continue
@@ -50,8 +54,11 @@ extension HLSPlaylist {
       // Else a gap before the next entry, or before the end, takes its place.
       guard let entry = try place(placed, entry) else { continue }
       let marks = try marks(index)
-      if let before, before.isHeld(until: segment) {
-        try hold(before, untilMs: segment.startMs, sessionStartMs: startMs, &names, place)
+      if let before {
+        let last = packs[before.startMs]
+        if before.isHeld(until: segment) || last?.isHeld(before, until: segment, pack) ?? false {
+          try hold(before, in: last, untilMs: segment.startMs, sessionStartMs: startMs, &names, place)
+        }
       }
       append(entry, marks, behind: before?.gap(before: segment))
     }
@@ -59,7 +66,8 @@ extension HLSPlaylist {
 
   /// Lists the last picture of a segment until the next one begins. Players have the segment's own entry already.
   private mutating func hold(
-    _ segment: PublishedSegment, untilMs: Int64, sessionStartMs: Int64, _ names: inout Entry.InitializationNames,
+    _ segment: PublishedSegment, in pack: HLSPackPart?, untilMs: Int64, sessionStartMs: Int64,
+    _ names: inout Entry.InitializationNames,
     _ place: (HLSSegment, Entry) throws -> Entry?
   ) rethrows {
     let (startMs, restMs) = (endMs, untilMs - endMs)
@@ -67,7 +75,8 @@ extension HLSPlaylist {
     let count = (restMs + targetMs - 1) / targetMs
     for index in 0..<count {
       let range = startMs + restMs * index / count..<startMs + restMs * (index + 1) / count
-      let (part, entry) = entry(of: HLSSegment(holding: segment, in: range, sessionStartMs: sessionStartMs), &names)
+      let own = HLSSegment(holding: segment, in: range, sessionStartMs: sessionStartMs)
+      let (part, entry) = if let pack { pack.hold(segment, in: range) } else { self.entry(of: own, &names) }
       // Else a gap takes its place.
       guard let entry = try place(part, entry) else { return }
       append(entry, nil)

@@ -41,23 +41,25 @@ extension HLSPlaylist {
   static func sliding(_ text: [UInt8], to startMs: Int64) -> Slid? {
     var head = Head(of: text)
     let headBytes = head.bytes
-    var (files, map, entryStart, end) = (Set<String>(), nil as String?, headBytes, headBytes)
+    var (files, map, entryStart, end) = (Set<String>(), nil as ArraySlice<UInt8>?, headBytes, headBytes)
     var own = (media: Int64(0), discontinuity: Int64(0))
-    var isFound = false
+    var (isFound, packedMs) = (false, nil as Int64?)
     while let line = nextLine(of: text, from: &end) {
       if line.starts(with: mapTag.utf8) {
-        map = String(decoding: line.dropFirst(mapTag.utf8.count + 1).dropLast(), as: UTF8.self)
+        map = line
+      } else if line.starts(with: packedMark.utf8) {
+        packedMs = start(of: line)
       } else if line.elementsEqual(HLSViews.discontinuityTag.utf8.dropLast()) {
         own.discontinuity += 1
       } else if line.first != UInt8(ascii: "#") {
-        if start(of: line) ?? .min >= startMs {
+        if packedMs ?? start(of: line) ?? .min >= startMs {
           isFound = true
+          map = map.map { Self.map($0, before: line) }
           break
         }
-        files.insert(String(decoding: line, as: UTF8.self))
-        files.formUnion(map.map { [$0] } ?? [])
+        files.formUnion(Self.files(in: Array(line) + [UInt8(ascii: "\n")] + (map ?? [])))
         own.media += 1
-        entryStart = end
+        (entryStart, packedMs) = (end, nil)
       }
     }
     guard own.media > 0 else { return nil }
@@ -65,8 +67,15 @@ extension HLSPlaylist {
     head.sequence.discontinuity += own.discontinuity
     head.type = ""
     var rest = isFound ? entry(text[entryStart...]) : hasEnded(text) ? Array(endTag.utf8) : []
-    if isFound, let map { rest = Array("\(mapTag)\"\(map)\"\n".utf8) + rest }
+    if isFound, let map { rest = map + [UInt8(ascii: "\n")] + rest }
     return Slid(text: Array(head.text.utf8) + rest, hasSegments: isFound, files: files)
+  }
+
+  /// Returns the tag of an initialization before an entry. That of a pack lies in the pack of the entry, since earlier ones go.
+  private static func map(_ tag: ArraySlice<UInt8>, before entry: ArraySlice<UInt8>) -> ArraySlice<UInt8> {
+    let value = tag.dropFirst(mapTag.utf8.count + 1)
+    guard HLSPackPart.isNamed(in: entry), HLSPackPart.isNamed(in: value) else { return tag }
+    return ArraySlice("\(mapTag)\"".utf8 + entry + value.drop { $0 != UInt8(ascii: "\"") })
   }
 
   /// The number of the first entry behind all that a playlist names.
@@ -94,10 +103,14 @@ extension HLSPlaylist {
     text = head.text + String(decoding: bytes[head.bytes...], as: UTF8.self)
   }
 
-  /// Returns the names of the entries' files, without the digests of their contents.
+  /// Returns the names of the entries' files, without the digests of their contents. Those of segments in packs have their starts.
   private static func places(in text: [UInt8]) -> [ArraySlice<UInt8>] {
-    text.split(separator: UInt8(ascii: "\n")).filter { $0.first != UInt8(ascii: "#") }.map { line in
-      line[..<(line.lastIndex(of: UInt8(ascii: "-")) ?? line.endIndex)]
+    var mark: ArraySlice<UInt8> = []
+    return text.split(separator: UInt8(ascii: "\n")).compactMap { line in
+      if line.starts(with: packedMark.utf8) { mark = line.prefix(packedMark.utf8.count + 13) }
+      guard line.first != UInt8(ascii: "#") else { return nil }
+      if HLSPackPart.isNamed(in: line) { return mark }
+      return line[..<(line.lastIndex(of: UInt8(ascii: "-")) ?? line.endIndex)]
     }
   }
 
