@@ -58,6 +58,10 @@ PACKED = BOTH | {
     "PUT pack": Request("PUT", 1), "PUT, for the end of a session, `session.json` and `.ffconcat`": Request("PUT", session=6),
     "GET and HEAD, for the end of a session": Request("GET", session=11),
 }
+# In addition with --hls. Measured: PackedPlaylistTests.
+PACKED_HLS = {
+    "PUT playlist, packed with `--hls`": Request("PUT", 1, session=3), "GET playlist and HEAD, packed with `--hls`": Request("GET", 2),
+}
 # With run --spool --upload: no batch is in the store, and a session is there once it has ended.
 UPLOAD = {
     "PUT pack, index head, `session.json` and `.ffconcat`, `--upload`": Request("PUT", session=4),
@@ -144,7 +148,7 @@ class Load:
         self.frameMs = total(lambda name, _: JPEG[name]["cpu"])
         self.bytesAFrame = total(lambda name, _: JPEG[name]["bytes"])
         self.capturedBytes = total(lambda _, captured: captured)
-        self.table = UPLOAD if i.upload else PACKED if i.packed else S3 | HLS if i.hls else S3
+        self.table = UPLOAD if i.upload else (PACKED if i.packed else S3) | ({} if not i.hls else PACKED_HLS if i.packed else HLS)
         self.requests = {kind: 0.0 for kind in KINDS}
         for request in self.table.values():
             self.requests[request.kind] += self.batches * request.of(self)
@@ -163,7 +167,7 @@ class Load:
         # Each batch rewrites the session's index: half of its final size on average.
         self.indexWritten = self.batches * i.indexBytes * i.minutes * 60 / i.segmentSeconds / 2
         # The fragments of hls/ have the bytes of the videos again.
-        self.bytesKept = self.frames * self.bytesAFrame * (2 if i.hls else 1) + self.segments * (i.manifestBytes + i.indexBytes)
+        self.bytesKept = self.frames * self.bytesAFrame * (2 if i.hls and not i.packed else 1) + self.segments * (i.manifestBytes + i.indexBytes)
         self.peak = 1 + i.swing
         self.batchesAtPeak = self.batches / 86_400 * self.peak
         self.meanCores = self.batches * self.cpu / 86_400
@@ -234,7 +238,7 @@ def page(load):
 
 def inputs(load):
     """Returns the sections of CAPACITY.md with the arithmetic of docs/capacity.md."""
-    return capacity_page.inputs(load, Load, (S3 | HLS, PACKED, UPLOAD), REDIS, SQS_REQUESTS, MIX, JPEG, PRICES, MEASURED)
+    return capacity_page.inputs(load, Load, (S3 | HLS, PACKED | PACKED_HLS, UPLOAD), REDIS, SQS_REQUESTS, MIX, JPEG, PRICES, MEASURED)
 
 
 def main():

@@ -7,7 +7,7 @@ SIZES = (1e4, 1e5, 1e6, 1e7)
 def page(load, Load, prices):
     i = load.inputs
     at = lambda **changes: Load(dataclasses.replace(i, **changes))
-    all = (load, at(hls=True), at(packed=True), at(upload=True))
+    all = (load, at(hls=True), at(packed=True), at(packed=True, hls=True), at(upload=True))
     price = lambda name: prices[name].dollars
     watched = i.minutes * 60 * i.framesASecond * load.bytesAFrame
     return f"""# Cost of a million sessions a day
@@ -20,8 +20,8 @@ Your screens, sessions and prices differ: edit the tables at the head of `Benchm
 {number(i.sessions)} sessions of {i.minutes:g} minutes, {i.framesASecond:g} frame a second, in batches of {i.batchSeconds:g} seconds, through a queue and a store, each day.
 The last column is of spools on the workers' disks: sessions go into a store when they have ended.
 
-| | plain | with `--hls` | with [`--layout packed`](queue-and-store.md#few-objects) | with [`--upload`](upload.md) |
-|---|--:|--:|--:|--:|
+| | plain | with `--hls` | with [`--layout packed`](queue-and-store.md#few-objects) | packed, with `--hls` | with [`--upload`](upload.md) |
+|---|--:|--:|--:|--:|--:|
 {rows(answers(all))}
 
 Prices are those of us-east-1 without discounts, with SQS as the queue, and {i.retention:g} days kept. Requests to the store cost most, but for `--upload`.
@@ -67,7 +67,8 @@ def inputs(load, Load, tables, redis, sqs, mix, measured, prices, results):
     i = load.inputs
     live = Load(dataclasses.replace(i, hls=True))
     packs, late = (Load(dataclasses.replace(i, **{kind: True})) for kind in ("packed", "upload"))
-    columns = list(zip(tables, (live, packs, late)))
+    both = Load(dataclasses.replace(i, packed=True, hls=True))
+    columns = list(zip(tables, (live, both, late)))
     price = lambda name: prices[name].dollars
     return f"""
 ## How it is computed
@@ -99,7 +100,7 @@ These are screens of 750×1334 pixels. Half of the frames repeat the one before 
 
 ## Requests
 
-| request | of a batch, plain | packed | `--upload` | a day, plain | packed | `--upload` |
+| request, with `--hls` where it says so | of a batch, plain | packed | `--upload` | a day, plain | packed | `--upload` |
 |---|--:|--:|--:|--:|--:|--:|
 {rows((name, *(count(table.get(name), one) for table, one in columns), *(a_day(table.get(name), one) for table, one in columns))
       for name in {name: None for table in tables for name in table})}
@@ -119,12 +120,12 @@ US dollars, us-east-1, list prices without discounts. Check them before you plan
 |---|--:|
 {rows((name, f"{one.dollars:g}") for name, one in prices.items())}
 
-| part, US $ a day | plain | with `--hls` | packed | `--upload` |
-|---|--:|--:|--:|--:|
-{rows((part, *(money(one.costs()[part]) for one in (load, live, packs, late))) for part in load.costs())}
-| all | {" | ".join(money(sum(one.costs().values())) for one in (load, live, packs, late))} |
+| part, US $ a day | plain | with `--hls` | packed | packed, with `--hls` | `--upload` |
+|---|--:|--:|--:|--:|--:|
+{rows((part, *(money(one.costs()[part]) for one in (load, live, packs, both, late))) for part in load.costs())}
+| all | {" | ".join(money(sum(one.costs().values())) for one in (load, live, packs, both, late))} |
 
-On x86, compute is {", ".join(money(one.costs("x86")["compute, x86"]) for one in (load, live, packs, late))}. Redis with a replica costs {money(24 * price("Redis with a replica, an hour"))} instead of SQS.
+On x86, compute is {", ".join(money(one.costs("x86")["compute, x86"]) for one in (load, live, packs, both, late))}. Redis with a replica costs {money(24 * price("Redis with a replica, an hour"))} instead of SQS.
 """
 
 

@@ -95,8 +95,9 @@ import Testing
     #expect(try text().hasSuffix("#EXT-X-ENDLIST\n") && lengths().reduce(0, +) == 60_000)
   }
 
-  /// Stock ffmpeg shows the pictures of the packs at the instants of those of the plain layout.
-  @Test(arguments: [3]) func stockReaderShowsTheSameAsInThePlainLayout(seed: Int) throws {
+  /// Stock ffmpeg shows the pictures of the packs at the instants of those of the plain layout. In some sessions a late batch of another
+  /// size comes before others.
+  @Test(arguments: [3, 7]) func stockReaderShowsTheSameAsInThePlainLayout(seed: Int) throws {
     let session = try GeneratedSession(seed: seed, in: package.scratch)
     var shown: [[String]] = []
     for layout in [StoreLayout.plain, .packed] {
@@ -110,7 +111,8 @@ import Testing
       for key in objects.keys where key.hasPrefix(prefix) && !key.contains("/thumbnails/") {
         try Data(objects[key] ?? []).write(to: URL(fileURLWithPath: folder + "/" + key.dropFirst(prefix.count)))
       }
-      #expect(try Conformance.faults(ofPlaylistsIn: folder + "/hls") == [], "\(layout)")
+      let faults = try Conformance.faults(ofPlaylistsIn: folder + "/hls")
+      #expect(faults == [], "\(layout): \(faults)")
       shown.append(try pictures(folder + "/hls/session.m3u8"))
     }
     let differing = zip(shown[0], shown[1]).filter { $0 != $1 }

@@ -470,4 +470,41 @@ import Testing
     #expect(report.sessions.map(\.segments) == [8] && report.sessions.map(\.objects) == [16])
     #expect(snapshot() == before)
   }
+
+  // MARK: - Live playlists of packs
+
+  /// Players have read where the segments of a session that goes on lie. At its end the playlist names the new packs.
+  @Test func playlistOfPacksFollowsThemAtTheEnd() throws {
+    let live = try store(.packed, nil, [.hls])
+    try publish(batches(0..<8), live)
+    let key = "output/walk/hls/session.m3u8"
+    func text() -> String { String(decoding: objects[key] ?? [], as: UTF8.self) }
+    let before = text()
+    let words = "output/walk/" + SegmentName.text(GrowingPackage.startMs)
+    objects[words] = Array(#"{"format":"segment-text/1"}"#.utf8)
+    let later = WallClock.nowMs + 2 * Self.hourMs
+    let compaction = StoredCompaction(of: live, ageMs: Self.hourMs, takesEnded: true)
+    for object in objects.keys { objects.age(object, seconds: 7_200) }
+    #expect(compaction.run(nowMs: later).sessions.isEmpty)
+    #expect(text() == before && before.components(separatedBy: "../pack-").count > 8)
+    try end(live)
+    let client = StoppingObjects(objects)
+    let snapshot = objects.keys.map { ($0, objects[$0]) }
+    func compact(_ client: any ObjectClient) throws {
+      _ = StoredCompaction(of: try store(.packed, client), ageMs: Self.hourMs, takesEnded: true).run(nowMs: later)
+    }
+    try compact(client)
+    let wanted = text()
+    for request in 0..<client.requests {
+      for key in objects.keys { objects[key] = nil }
+      for (key, bytes) in snapshot { objects[key] = bytes }
+      try compact(StoppingObjects(objects, after: request))
+      try compact(objects)
+      let named = Set(
+        text().split(whereSeparator: \.isNewline).filter { $0.hasPrefix("../pack-") }.map { $0.dropFirst(3) })
+      #expect(text() == wanted && named.count == 1, "request \(request): \(named)")
+      #expect(named.allSatisfy { objects["output/walk/" + $0] != nil })
+      #expect(text().hasSuffix("#EXT-X-ENDLIST\n") && objects[words] != nil)
+    }
+  }
 }

@@ -166,6 +166,7 @@ private struct PlaylistChecker {
     var nowMs = startMs
     // Times in the fragments of a window count from the start of the session before anything was removed.
     var originMs = isWindow ? nil : startMs as Int?
+    let hasPacks = playlist.segments.contains(where: \.isPacked)
     for segment in playlist.segments {
       // 8216bis, 4.4.4.6: dates agree with durations, except after discontinuities.
       if let dateMs = segment.dateMs, !segment.isBehindDiscontinuity {
@@ -185,6 +186,8 @@ private struct PlaylistChecker {
       require(
         fragment.ticks == UInt64(segment.durationMs) * 90,
         "8216, 4.3.2.1: \(segment.uri) lasts \(fragment.ticks) ticks, its EXTINF \(segment.durationMs) ms")
+      // A copy of a segment in a pack has the times of packs.
+      if hasPacks, fragment.start == UInt64((segment.dateMs ?? 0) % (1 << 36)) * 90 { continue }
       originMs = originMs ?? (segment.dateMs ?? 0) - Int(fragment.start / 90)
       require(
         fragment.start == UInt64((segment.dateMs ?? 0) - (originMs ?? startMs)) * 90,

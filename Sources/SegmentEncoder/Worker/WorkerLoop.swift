@@ -90,7 +90,9 @@ package final class WorkerLoop: Sendable {
     // A drain makes one pass before its end, and one at its end.
     let passes =
       drains
-      ? [] : try [retention, worker.compaction].compactMap { try $0?.start() } + [worker.uploads?.start(worker)].compactMap { $0 }
+      ? []
+      : try [retention, worker.compaction].compactMap { try $0?.start() }
+        + [worker.uploads?.start(worker)].compactMap { $0 }
     defer { for thread in passes { thread.stop() } }
     try worker.texts?.start()
 

@@ -22,9 +22,11 @@ struct ObjectPlaylist {
   ///   - known: segments that need not be fetched, by their starts.
   ///   - own: the session after our publication; nil to read it.
   ///   - releasedMs: segments that start by then are not held back.
+  ///   - isMoved: whether segments lie elsewhere than the playlist says, so that it is made anew.
   /// - Returns: the segments that it holds back; nil if it lists all.
   func update(
-    with known: [Int64: KnownSegment], after own: ObjectSession.Published? = nil, releasedMs: Int64
+    with known: [Int64: KnownSegment], after own: ObjectSession.Published? = nil, releasedMs: Int64,
+    isMoved: Bool = false
   ) throws -> HeldBack? {
     for attempt in 0..<20 {
       SegmentWriteConflict.pause(attempt)
@@ -43,10 +45,12 @@ struct ObjectPlaylist {
       try scratch.make()
       try DurableFile.makeDirectories(package.path)
       let isOpen = published.index.isComplete && !(there.map { HLSPlaylist.hasEnded($0.bytes) } ?? false)
-      if listed.last == published.index.last.startMs && listed.count == published.index.count && !isOpen { return nil }
+      let isComplete = listed.last == published.index.last.startMs && listed.count == published.index.count
+      if isComplete && !isOpen && !isMoved { return nil }
       // Listed segments stay listed.
       let releasedMs = published.index.isComplete ? .max : max(releasedMs, listed.last ?? .min)
-      let update = Update(published: published, there: there?.bytes, listed: listed, releasedMs: releasedMs)
+      let update = Update(
+        published: published, there: isMoved ? nil : there?.bytes, listed: listed, releasedMs: releasedMs)
       var (outcome, isRebuilt) = (try extend(package, update, copies), false)
       if outcome == nil {
         if isUsable, !listed.isEmpty, try session.published()?.tag != published.tag { continue }
@@ -58,6 +62,11 @@ struct ObjectPlaylist {
       if let outcome, try store(package, over: there, isRebuilt: isRebuilt, durationMs) { return outcome.heldBack }
     }
     throw session.contested(key)
+  }
+
+  /// Whether there is one that lists segments in packs.
+  func hasPacks() throws -> Bool {
+    try session.objects.get(key, limit: 32 << 20).map { HLSPlaylist.hasPacks($0.bytes) } ?? false
   }
 
   /// The beginning of an attempt to update the playlist.
@@ -86,7 +95,9 @@ struct ObjectPlaylist {
       near = try session.entries(near: packMs..<Int64.max, in: published)
     }
     try DurableFile.create(package.path + "/" + HLSPlaylist.file, there, isDurable: false)
-    let new = try fetch([lastEntry] + rest, among: near, behind: 1, into: copies, releasedMs: update.releasedMs)
+    let isMixed = HLSPlaylist(of: session.id, continuing: there)?.isMixed ?? false
+    let new = try fetch(
+      [lastEntry] + rest, among: near, behind: 1, isMixed: isMixed, into: copies, releasedMs: update.releasedMs)
     var package = package
     package.marks = { new.marks[$0.startMs] ?? SegmentMarks() }
     package.packs = new.packs
@@ -144,22 +155,41 @@ struct ObjectPlaylist {
   /// - Parameters:
   ///   - all: these segments, and the first ones of their packs.
   ///   - count: the number of first ones that the playlist lists already.
+  ///   - isMixed: whether the playlist has pictures of several kinds before.
   private func fetch(
-    _ entries: [SessionEntry], among all: [SessionEntry], behind count: Int = 0, into copies: SegmentCopies,
-    releasedMs: Int64
+    _ entries: [SessionEntry], among all: [SessionEntry], behind count: Int = 0, isMixed: Bool = false,
+    into copies: SegmentCopies, releasedMs: Int64
   ) throws -> Fetched {
     let (segments, marks) = try copies.segments(entries)
     let listed = count + HLSPackage.listable(segments[count...], releasedMs).count
-    let packs = try copies.packs(of: all, layoutsOf: entries[count..<listed])
+    let packs = Self.playable(
+      try copies.packs(of: all, layoutsOf: entries[count..<listed]), of: entries, isMixed: isMixed)
     for index in 0..<listed {
       let next = index + 1 < listed ? segments[index + 1] : nil
       let isHeld = next.map { segments[index].isHeld(until: $0) } ?? false
       let pack = packs[segments[index].startMs]
-      let isCopied = index >= count && pack == nil
+      let isCopied = index >= count && pack?.isCopied ?? true
       let isHeldInPack = next.map { pack?.isHeld(segments[index], until: $0, packs[$0.startMs]) ?? false } ?? false
       if isCopied || isHeld || isHeldInPack { try copies.fetchVideo(of: entries[index]) }
     }
     return Fetched(segments: segments, marks: marks, packs: packs)
+  }
+
+  /// Marks the segments that are copied: behind a late pack of another kind, those in packs without parameter sets of their own. Stock
+  /// ffmpeg keeps the parameter sets of a stream's first initialization.
+  ///
+  /// - Parameter entries: in order.
+  private static func playable(
+    _ packs: [Int64: HLSPackPart], of entries: [SessionEntry], isMixed: Bool
+  ) -> [Int64: HLSPackPart] {
+    var (playable, isMixed, last) = (packs, isMixed, nil as Substring?)
+    for entry in entries {
+      let kind = packs[entry.startMs]?.place.kind
+      if let last, last != kind?.suffix(8) { isMixed = true }
+      if isMixed, let kind, !PackPlace.isInBand(kind) { playable[entry.startMs]?.isCopied = true }
+      last = kind?.suffix(8) ?? ""
+    }
+    return playable
   }
 
   /// - Parameters:

@@ -124,6 +124,8 @@ package struct StoredCompaction: Sendable {
     isWhole = try isWholeOld(session, published)
     let plan = try plan(session, published, isWhole: isWhole, pass)
     if plan.groups.isEmpty && !isWhole { return false }
+    // Players of a live playlist of packs have read where their segments lie.
+    if !plan.groups.isEmpty, !published.index.isComplete, try store.playlist(of: session).hasPacks() { return false }
     if pass.isDryRun {
       for group in plan.groups { report.add(group, packs: 1) }
       return false
@@ -166,6 +168,8 @@ package struct StoredCompaction: Sendable {
     let head = try session.head()
     guard var published = head.published else { return }
     try session.updateViews(nil, nil, always: true)
+    let playlist = store.playlist(of: session)
+    if try playlist.hasPacks() { _ = try playlist.update(with: [:], releasedMs: .max, isMoved: true) }
     published.compaction?.lacksViews = false
     _ = try session.write(published, over: head, end: head.end)
   }

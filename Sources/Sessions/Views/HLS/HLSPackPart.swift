@@ -10,6 +10,8 @@ package struct HLSPackPart {
   let initializationBytes: Int
   /// nil if the fragment is damaged.
   let layout: HLSLayout?
+  /// Whether the playlist lists a copy of the segment on the timeline of packs, because the pack cannot follow those before it.
+  var isCopied = false
 
   /// The longest time between two packs for which the picture needs no fragment of its own, in milliseconds: players keep the picture. It
   /// is the longest seam of a recorder with a picture a second.
@@ -29,7 +31,8 @@ package struct HLSPackPart {
   /// Returns how much of the time until the next segment belongs to the entry, in milliseconds. Behind a discontinuity players count from
   /// the end of the fragment.
   private func holeMs(before next: HLSPackPart?) -> Int64 {
-    next.map { $0.place.kind == place.kind && $0.originMs == originMs } ?? false ? Self.maximumHoleMs : 0
+    next.map { $0.place.kind == place.kind && $0.originMs == originMs && $0.isCopied == isCopied } ?? false
+      ? Self.maximumHoleMs : 0
   }
 
   /// Whether a picture stays on screen until the next segment for so long that it needs a fragment of its own.
@@ -62,7 +65,7 @@ package struct HLSPackPart {
   }
 
   /// The instant that times in the pack count from, in unix milliseconds.
-  private var originMs: Int64 { place.startMs - place.clockMs }
+  var originMs: Int64 { place.startMs - place.clockMs }
 
   /// The value of `EXT-X-MAP:URI`.
   private var map: String { "\"../\(place.file)\",BYTERANGE=\"\(initializationBytes)@0\"" }

@@ -43,10 +43,11 @@ extension HLSPlaylist {
       let kind = last.flatMap { segment.hasPictureKind(of: $0.segment) ? $0.kind : nil } ?? segment.pictureKind
       last = (segment, kind)
       let (pack, behind) = (packs[segment.startMs], next(index))
-      let part = HLSSegment(segment, kind: kind, before: behind, sessionStartMs: startMs, maximumMs: maximumMs)
+      let part = HLSSegment(
+        segment, kind: kind, before: behind, sessionStartMs: pack?.originMs ?? startMs, maximumMs: maximumMs)
       let packBehind = behind.flatMap { packs[$0.startMs] }
       let (placed, entry) =
-        if let pack { pack.entry(of: part, before: packBehind) } else { self.entry(of: part, &names) }
+        if let pack, !pack.isCopied { pack.entry(of: part, before: packBehind) } else { self.entry(of: part, &names) }
       guard hasRoom(for: entry) else {
         try refuse(entry)
         continue
@@ -75,8 +76,9 @@ extension HLSPlaylist {
     let count = (restMs + targetMs - 1) / targetMs
     for index in 0..<count {
       let range = startMs + restMs * index / count..<startMs + restMs * (index + 1) / count
-      let own = HLSSegment(holding: segment, in: range, sessionStartMs: sessionStartMs)
-      let (part, entry) = if let pack { pack.hold(segment, in: range) } else { self.entry(of: own, &names) }
+      let own = HLSSegment(holding: segment, in: range, sessionStartMs: pack?.originMs ?? sessionStartMs)
+      let (part, entry) =
+        if let pack, !pack.isCopied { pack.hold(segment, in: range) } else { self.entry(of: own, &names) }
       // Else a gap takes its place.
       guard let entry = try place(part, entry) else { return }
       append(entry, nil)
