@@ -196,7 +196,7 @@ def kind(method, target):
     what = ("trial of conditions" if path.startswith("incoming/.") else "batch" if path.startswith("incoming/") else "receipt" if path.startswith("receipts/") else
             "HLS" if "/hls/" in path else "mark" if path.startswith("behind/") else
             "index page" if path.startswith("index/") and not path.endswith("/head.json") else
-            "video" if path.endswith(".mp4") else "manifest" if "/segment-" in path else path.rsplit("/", 1)[-1] or "list")
+            "pack" if "/pack-" in path else "video" if path.endswith(".mp4") else "manifest" if "/segment-" in path else path.rsplit("/", 1)[-1] or "list")
     return f"{method} {what}"
 
 
@@ -227,7 +227,8 @@ def remote(worker, batches, store, workers, scratch, jobs=1, options=(), earlier
         run.storeBytes = sum(int(line[2]) + int(line[3]) for line in lines)
         run.published = {key.removeprefix("output/"): tag for key, tag in servers.keys("output/").items()}
         left = servers.keys("incoming/"), servers.keys("quarantine/")
-        if any(left) or len(servers.keys("receipts/")) != len(batches) + len(earlier):
+        receipts = 0 if "packed" in options else len(batches) + len(earlier)
+        if any(left) or len(servers.keys("receipts/")) != receipts:
             sys.exit(f"not all batches are published: {left}")
     shutil.rmtree(place)
     return run
@@ -393,7 +394,7 @@ def name(way):
     return f"{store}, {workers} worker{'s' * (workers > 1)}, `--jobs {jobs}`"
 
 
-def page(measured, tiny, hls, crowd, lengths, resting, sessions):
+def page(measured, tiny, layouts, crowd, lengths, resting, sessions):
     sizes = list(measured)
     model = re.search(r"model name\s*: (.*)", Path("/proc/cpuinfo").read_text())
     redis = subprocess.run(["redis-server", "--version"], capture_output=True, text=True).stdout.split()[2].removeprefix("v=")
@@ -405,12 +406,8 @@ def page(measured, tiny, hls, crowd, lengths, resting, sessions):
     compared = lambda number, value: rows(
         (name(way), *sum(([number(measured[size], way), "" if way[0] == "spools" else measured[size].ratio(way, value)]
                           for size in sizes), [])) for way in single + double)
-    kinds = sorted({kind for one in measured.values() for run in one.runs[asked] for kind in run.requests}
-                   | {kind for run in hls.values() for kind in run.requests}, key=lambda kind: kind.split()[::-1])
     commands = sorted({name for one in measured.values() for name in one.runs[asked][0].commands} - {"evalsha", "script|load"})
     a_batch = lambda size, run, value: plain(value(run) / len(measured[size].batches))
-    both = lambda value: [*cells(lambda size, one: a_batch(size, one.runs[asked][0], value)),
-                          *[a_batch(size, hls[size], value) for size in sizes]]
     of_crowd = lambda value: value(crowd[0]) / len(measured[sizes[0]].batches)
     return f"""# The cost of a queue and a store
 
@@ -459,8 +456,7 @@ From one worker to two:
 Requests to the store a batch, of {" and ".join(f"{one.segments:.2f}" for one in measured.values())} segments in the mean. The first batch of a session finds nothing there, which is what is
 answered 404, and has no manifest to read.
 
-| request | {head(*frames, *[f"{name}, `--hls`" for name in frames])}
-{rows([*((kind, *both(lambda run: run.requests[kind])) for kind in kinds), ("all", *both(lambda run: run.requests.total())), ("of these answered 404 or 412", *both(lambda run: run.refusals))])}
+{requests_table(measured, layouts)}
 
 Of Redis, a batch; the producer's `XADD` is not in there. Beside taking and settling, a worker looks every five seconds for what dead
 ones held, counts what waits whenever it has taken all that it knew of, and renews what it holds each third of a lease.
@@ -493,6 +489,18 @@ session, `--jobs {crowd[1]}`: {of_crowd(lambda run: run.requests.total()):.1f} r
 A worker that finds nothing takes {resting[0]:.1f} ms of CPU a second beside a spool, and beside a queue {resting[1]:.1f}, with {resting[2]:.1f} commands.
 Its start takes {measured[sizes[0]].starts[ONE][0] * 1e3:.0f} ms of CPU with a spool, {measured[sizes[0]].starts[ALONE][0] * 1e3:.0f} ms with a queue and a store.
 """
+
+
+def requests_table(measured, layouts):
+    """Returns the requests of a batch, by kind and by the options of the worker."""
+    runs = [(size, options, run) for options, by_size in layouts.items() for size, run in by_size.items()]
+    kinds = sorted({kind for _, _, run in runs for kind in run.requests}, key=lambda kind: kind.split()[::-1])
+    row = lambda title, value: (title, *(plain(value(run) / len(measured[size].batches)) for size, _, run in runs))
+    titles = " | ".join(f"{size} frames{', ' * bool(options)}{options and f'`{options}`'}" for size, options, _ in runs)
+    return f"""| request | {titles} |
+|---|{"--:|" * len(runs)}
+{rows([*(row(kind, lambda run: run.requests[kind]) for kind in kinds), row("all", lambda run: run.requests.total()),
+       row("of these answered 404 or 412", lambda run: run.refusals)])}"""
 
 
 def number(value):
@@ -536,14 +544,24 @@ def verdict(measured, tiny):
   than its CPU, because others had the cores, too. {"That is more than the 5 % in question: CPU is right to within that spread, and time on the clock judges nothing here." if taken > 0.05 else ""}"""
 
 
+def asked_for(worker, measured, scratch):
+    """Returns runs by the options of the worker, and by the size of batches."""
+    return {options: {size: remote(worker, one.batches, PLAIN, 1, scratch, options=options.split())
+                      for size, one in measured.items()}
+            for options in ("", "--hls", "--layout packed", "--layout packed --hls")}
+
+
 def main():
     worker = subprocess.run(["swift", "build", "-c", "release", "--show-bin-path"], stdout=subprocess.PIPE, text=True,
                             check=True, cwd=ROOT).stdout.strip() + "/encoder-worker"
     scratch = Path(tempfile.mkdtemp(prefix="remote-"))
     try:
-        folder = corpus(sys.argv[1] if len(sys.argv) > 1 else None, scratch)
+        words = [word for word in sys.argv[1:] if not word.startswith("--")]
+        folder = corpus(words[0] if words else None, scratch)
         measured = {size: Measured(make_batches(folder, size, copies, scratch / f"batches-{size}"))
                     for size, copies in SIZES.items()}
+        if "--requests" in sys.argv:
+            return print(requests_table(measured, asked_for(worker, measured, scratch)))
         for turn in range(ROUNDS):
             for size, one in measured.items():
                 print(f"round {turn + 1}, {size} frames", file=sys.stderr)
@@ -552,17 +570,17 @@ def main():
         for turn in range(TINY_ROUNDS):
             for one in tiny.values():
                 one.measure(worker, scratch, turn, (ONE, ALONE))
-        hls = {size: remote(worker, one.batches, PLAIN, 1, scratch, options=["--hls"]) for size, one in measured.items()}
+        layouts = asked_for(worker, measured, scratch)
         crowd = remote(worker, sorted(measured[10].batches), PLAIN, 1, scratch, jobs=4), 4
-        for run in (*hls.values(), crowd[0]):
+        for run in (*(run for by_size in layouts.values() for run in by_size.values()), crowd[0]):
             run.forget(measured[10].starts[ALONE][2])
         lengths = growing(worker, measured[10].starts[PLAIN, 1, 1][0], scratch)
         resting = idle(worker, scratch)
     finally:
         shutil.rmtree(scratch)
-    text = page(measured, tiny, hls, crowd, lengths, resting, sorted(path.name for path in folder))
+    text = page(measured, tiny, layouts, crowd, lengths, resting, sorted(path.name for path in folder))
     print(text)
-    if len(sys.argv) <= 1:
+    if not words:
         (ROOT / "Benchmarks" / "REMOTE.md").write_text(text)
 
 

@@ -140,6 +140,21 @@ import Testing
     #expect(try !isHere && stored() == before)
   }
 
+  /// Nothing can be written beside the sessions, as on a full disk.
+  @Test func uploadsMakeRoomOnAFullDisk() throws {
+    try publish(0..<10)
+    try end()
+    let before = try files()
+    #expect(try UploadFiles(output: package.output).lock() != nil)
+    // The names of the files that a pass writes are taken by directories.
+    for name in [package.output + "/.uploads/state.json", try directory.path + "/" + UploadRecord.file] {
+      try FileManager.default.createDirectory(atPath: name + "/full", withIntermediateDirectories: true)
+    }
+    let report = try pass()
+    #expect(report.failures.isEmpty && report.removed.map(\.isWhole) == [true], "\(report.failures)")
+    #expect(try !isHere && stored() == before)
+  }
+
   /// A store that answers with other bytes than were written.
   @Test func damagedCopyKeepsTheSessionHere() throws {
     try publish(0..<10)

@@ -125,8 +125,9 @@ package struct OutputUploads {
         visit(session, nowMs, &report, &state, &isAway)
       }
       state.failure = report.failures.last.map { "\($0.error)" }
-      try files.write(state, temporary: local.staging.temporaryFile())
       report.state = state
+      // A full disk has no room for it. Uploads make room.
+      try? files.write(state, temporary: local.staging.temporaryFile())
     } catch is Cancelled {
       // The next pass goes on.
     } catch {
@@ -205,7 +206,8 @@ package struct OutputUploads {
     let upload = SessionUpload(directory: directory, store: store, cancellation: cancellation)
     let new = try upload.publish(work.starts, end: work.hasEnded ? directory.recordedEnd() : nil)
     work.record = UploadRecord(store: store.name, work.parts, uploadedMs: nowMs)
-    try work.writeRecord(temporary: local.staging.temporaryFile())
+    // Without it, as on a full disk, the next pass finds all there.
+    try? work.writeRecord(temporary: local.staging.temporaryFile())
     report.uploaded.append(
       UploadReport.Uploaded(
         session: directory.session, segments: new.segments, bytes: new.bytes, isComplete: work.hasEnded))
@@ -240,7 +242,7 @@ package struct OutputUploads {
     if work.record?.isAnnounced == true { return true }
     guard try listener.announce(work.directory.endedSession()) else { return false }
     work.record?.isAnnounced = true
-    if rules.keptMs > 0 { try work.writeRecord(temporary: local.staging.temporaryFile()) }
+    if rules.keptMs > 0 { try? work.writeRecord(temporary: local.staging.temporaryFile()) }
     return true
   }
 

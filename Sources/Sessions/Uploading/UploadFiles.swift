@@ -85,8 +85,9 @@ package struct UploadFiles: Sendable {
     guard descriptor >= 0 else { throw DiskError("open", name) }
     guard let file = try OpenFile(owning: descriptor, path: name) else { throw DiskError("open", name, code: EINVAL) }
     if flock(descriptor, LOCK_EX | LOCK_NB) != 0 {
-      guard errno == EWOULDBLOCK else { throw DiskError("flock", name) }
-      return nil
+      if errno == EWOULDBLOCK { return nil }
+      let failure = DiskError("flock", name)
+      guard failure.saysNoLocks else { throw failure }
     }
     return file
   }

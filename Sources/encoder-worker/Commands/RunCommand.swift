@@ -186,6 +186,7 @@ struct RunCommand: ReportingCommand {
     if let spool = source.spool, isNew { say("made the spool \(spool); rename batches into \(spool)/incoming") }
     try Self.stop(shutdown, at: signals, reaping: handover != nil)
     let uploading = try uploads.passes(of: store, as: id, source.remote.access, shutdown, logger)
+    defer { uploading?.staging.remove() }
     var reports = WorkerReports(to: logger)
     reports.counters = handover?.counters ?? WorkerCounters()
     (reports.write, reports.notifier) = (notifications.write, notifier)

@@ -48,10 +48,11 @@ struct UploadOptions: ParsableArguments {
 
   /// Connects to the store. A store that is away does not stop the worker.
   ///
-  /// - Returns: nil without `--upload`.
+  /// - Returns: nil without `--upload`. Packs are made in the staging, which is not on the disk of the sessions if `TMPDIR` is not: remove it
+  ///   at the end.
   func passes(
     of local: any WorkerStore, as id: WorkerID, _ access: StoreAccess, _ shutdown: ShutdownState, _ logger: Logger
-  ) throws -> (passes: UploadPasses, objects: S3Client)? {
+  ) throws -> (passes: UploadPasses, objects: S3Client, staging: Staging)? {
     guard let upload, let local = local as? DirectoryStore else { return nil }
     let objects = try S3Client(upload, access.settings(), isOverdue: { shutdown.isOverdue })
     let name = "\(upload)"
@@ -60,7 +61,8 @@ struct UploadOptions: ParsableArguments {
     } catch let failure as any ClassifiedError where failure.kind == .environment {
       logger.error("upload.failed", metadata: ["error": "\(failure)"])
     }
-    let store = ObjectStore(objects, name: name, staging: local.staging, layout: .packed)
+    let staging = try Staging.temporary(for: id)
+    let store = ObjectStore(objects, name: name, staging: staging, layout: .packed)
     let open = OpenUploads()
     let passes = UploadPasses(to: store.place, shutdown: shutdown) { [rules] listener in
       OutputUploads(
@@ -70,6 +72,6 @@ struct UploadOptions: ParsableArguments {
           return shutdown.isStopping
         })
     }
-    return (passes, objects)
+    return (passes, objects, staging)
   }
 }
