@@ -93,8 +93,9 @@ private let program: any ParsableCommand.Type = encoder_worker.EncoderWorker.sel
 
   /// The same text, but for the default, stands for the same meaning.
   @Test func optionOfOneNameHasOneMeaning() throws {
-    // An address and what is served there, the extra value of `reencode`, the form of a result or its receiver.
-    let different: Set = ["listen", "quality", "to"]
+    // An address and what is served there, the extra value of `reencode`, the form of a result or its receiver, and
+    // sessions that are compacted as they end or once they have an age.
+    let different: Set = ["listen", "quality", "to", "compact"]
     var meanings: [String: [String: String]] = [:]
     for leaf in leaves {
       for option in leaf.schema.options {

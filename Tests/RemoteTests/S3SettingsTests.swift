@@ -61,6 +61,12 @@ import WorkQueues
       #expect(throws: BadSession.self, "\(name)") { try list.linked("#EXTM3U\n\(name)\n") { $0 } }
       #expect(throws: BadSession.self, "\(name)") { try list.linked("#EXT-X-MAP:URI=\"\(name)\"\n") { $0 } }
     }
+    let pack = "../pack-1767859512340-7.mp4"
+    #expect(
+      try StoredPlaylist(session: "s", format: .hls).linked("#EXT-X-MAP:URI=\"\(pack)\",BYTERANGE=\"9@0\"\n\(pack)") {
+        "<\($0)>"
+      }
+        == "#EXT-X-MAP:URI=\"<output/s/\(pack.dropFirst(3))>\",BYTERANGE=\"9@0\"\n<output/s/\(pack.dropFirst(3))>")
     #expect(
       try StoredPlaylist(session: "s", format: .hls).linked("#EXT-X-MAP:URI=\"i.mp4\"\n#EXTINF:5,\nf.m4s\n") {
         "<\($0)>"

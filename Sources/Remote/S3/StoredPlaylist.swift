@@ -22,6 +22,7 @@ package struct StoredPlaylist {
 
   private static let end = "#EXT-X-ENDLIST"
   private static let map = "#EXT-X-MAP:URI=\""
+  private static let range = "\",BYTERANGE=\""
 
   /// The key of the playlist.
   package var key: String { folder + (format == .hls ? "session.m3u8" : "session.ffconcat") }
@@ -57,15 +58,19 @@ package struct StoredPlaylist {
     }
   }
 
-  /// - Parameter value: the name of a file, a quotation mark, and other attributes.
+  /// - Parameter value: the name of a file, a quotation mark, and the range of bytes of a pack.
   private func linkedMap(_ value: Substring, _ link: (String) throws -> String) throws -> String {
     let name = value.prefix { $0 != "\"" }
-    return "\(Self.map)\(try link(key(of: name)))\(value.dropFirst(name.count))"
+    let rest = value.dropFirst(name.count)
+    let range = rest.dropFirst(Self.range.count).dropLast()
+    let isRange = rest.hasPrefix(Self.range) && !range.isEmpty && range.allSatisfy { "0123456789@".contains($0) }
+    // Anything else is no attribute of ours: the name may go on behind the quotation mark.
+    return try "\(Self.map)\(link(key(of: rest == "\"" || isRange ? name : value.dropLast())))\(rest)"
   }
 
   /// Only for files beside the playlist, and packs: it must not lead clients to other objects of the bucket.
   private func key(of name: some StringProtocol) throws -> String {
-    if format == .hls, name.hasPrefix("../"), SegmentName.start(ofPack: String(name.dropFirst(3))) != nil {
+    if format == .hls, name.hasPrefix("../"), SegmentName.pack(named: String(name.dropFirst(3))) != nil {
       return "output/\(session)/\(name.dropFirst(3))"
     }
     guard name.isPlain(and: "-_."), !name.isEmpty, !name.hasPrefix(".") else {

@@ -10,7 +10,7 @@ struct UploadOptions: ParsableArguments {
   @Option(
     help: .setting(
       "Bring each session into this object store when it has ended, then remove it here: s3://BUCKET[/PREFIX].",
-      valueName: "url", example: "s3://bucket", place: .store),
+      valueName: "url", example: "s3://bucket"),
     transform: S3Location.init(_:))
   var upload: S3Location?
 
