@@ -37,6 +37,9 @@ def answer(method, target, headers, body):
     if method in ("GET", "HEAD"):
         if "list-type" in query:
             return 200, None, listed(key.rstrip("/"), query)
+        if there and "range" in headers:
+            first, last = headers["range"].removeprefix("bytes=").split("-")
+            return 206, there[1], there[0][int(first):int(last) + 1]
         return (200, there[1], there[0]) if there else (404, None, b"<Error><Code>NoSuchKey</Code></Error>")
     if method == "DELETE":
         OBJECTS.pop(key, None)
@@ -71,6 +74,9 @@ async def connection(reader, writer):
         status, tag, content = answer(method, target, headers, body)
         said = f"HTTP/1.1 {status} -\r\nDate: {formatdate(usegmt=True)}\r\n"
         said += f"ETag: {tag}\r\n" if tag else ""
+        if status == 206:
+            whole = len(OBJECTS[unquote(target.partition("?")[0]).removeprefix("/")][0])
+            said += f"Content-Range: {headers['range'].replace('=', ' ')}/{whole}\r\n"
         said += f"Content-Length: {len(content)}\r\n\r\n" if status != 204 else "\r\n"
         sent = said.encode() + (content if method != "HEAD" else b"")
         writer.write(sent)
