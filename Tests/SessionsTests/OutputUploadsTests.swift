@@ -247,6 +247,37 @@ import Testing
     #expect(client.requests == 2)
   }
 
+  /// A late batch comes before the next pass sees that its session went.
+  @Test func lateBatchJoinsASessionThatWentAMomentAgo() throws {
+    let open = OpenUploads()
+    func pass() throws -> UploadReport {
+      OutputUploads(of: local, to: try store(), UploadRules(), open: open).run(nowMs: WallClock.nowMs + 61_000)
+    }
+    try publish(0..<10)
+    #expect(try pass().uploaded.isEmpty)
+    try end()
+    #expect(try pass().removed.count == 1)
+    try publish(10..<15)
+    #expect(try pass().uploaded.map(\.segments) == [1])
+    #expect(try !isHere)
+  }
+
+  /// Another process has left an object where a pack goes. That holds up no other session.
+  @Test func conflictOfOneSessionDoesNotHoldUpOthers() throws {
+    try publish(0..<10)
+    try end()
+    let other = package.output + "/xyz"
+    let batch = try package.batch(0..<10)
+    try FileManager.default.moveItem(atPath: batch, toPath: package.scratch.path("xyz@1"))
+    _ = try BatchEncoder(BatchEncoder.Options(), staging: staging, index: views).publish(package.scratch.path("xyz@1"))
+    let xyz = try #require(SessionID("xyz"))
+    _ = try local.end(xyz, .request, ifQuietForMs: nil, cancellation: .never)
+    objects["output/walk/pack-\(GrowingPackage.startMs).mp4"] = [1, 2, 3]
+    let report = try pass()
+    #expect(report.failures.count == 1 && report.uploaded.map(\.session) == [xyz], "\(report.failures)")
+    #expect(try isHere && !DurableFile.exists(other))
+  }
+
   @Test func otherPicturesOfTheSameTimeStayHere() throws {
     try publish(0..<10)
     try end()

@@ -19,8 +19,8 @@ package final class UploadPasses: Sendable {
     var failures = 0
     /// The last failure of each session.
     var failed: [String: String] = [:]
-    /// The sessions whose events are on their way, and those whose events were taken.
-    var (announced, taken): (Set<SessionID>, Set<SessionID>) = ([], [])
+    /// Whether its receiver has taken the event of a session that was announced.
+    var events: [SessionID: Bool] = [:]
     var counts = Counts()
   }
 
@@ -130,20 +130,17 @@ package final class UploadPasses: Sendable {
   /// - Returns: whether the receiver of the event has taken it.
   private func announce(_ session: EndedSession, _ worker: Worker) -> Bool {
     let id = session.end.session
-    let (isTaken, isNew) = state.withLock { state in
-      (state.taken.remove(id) != nil, state.announced.insert(id).inserted)
-    }
-    if isTaken {
-      state.withLock { state in _ = state.announced.remove(id) }
+    switch state.withLock({ $0.events[id] }) {
+    case true?:
+      state.withLock { $0.events[id] = nil }
       return true
+    case false?: return false
+    case nil: break
     }
-    guard isNew else { return false }
     let event = SessionEvent(uploaded: session, to: store)
     worker.write?(event)
-    guard let notifier = worker.notifier else {
-      state.withLock { state in _ = state.announced.remove(id) }
-      return true
-    }
+    guard let notifier = worker.notifier else { return true }
+    state.withLock { $0.events[id] = false }
     notifier.add(.upload(id), event)
     return false
   }
@@ -151,7 +148,7 @@ package final class UploadPasses: Sendable {
   /// Notes that the receiver of a session's event has taken it, or has refused it for good.
   func finish(_ session: SessionID) {
     state.withLock { state in
-      state.taken.insert(session)
+      state.events[session] = true
       state.nextMs = .min
     }
   }

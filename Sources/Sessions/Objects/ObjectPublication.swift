@@ -29,10 +29,11 @@ struct ObjectPublication: Publication {
     var placed: [PlacedSegment]?
     var generation = known?.generation
     var attempt = 0
-    var isOld = known != nil
+    var known = known
     while true {
-      let before = try isOld ? known ?? session.head() : session.head()
-      defer { isOld = false }
+      let isOld = known != nil
+      let before = try known ?? session.head()
+      known = nil
       if before.generation != generation { (placed, generation) = (nil, before.generation) }
       let retention = before.published?.retention
       let kept = try retention?.publishable(all, of: batch) ?? all

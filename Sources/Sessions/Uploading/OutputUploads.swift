@@ -52,13 +52,12 @@ package final class OpenUploads: Sendable {
 
   package init() {}
 
-  /// - Parameter hasEnded: asks the store.
-  func hasEnded(_ session: SessionID, _ hasEnded: () throws -> Bool) rethrows -> Bool {
-    if sessions.withLock({ $0.contains(session) }) { return false }
-    if try hasEnded() { return true }
-    sessions.withLock { _ = $0.insert(session) }
-    return false
-  }
+  func contains(_ session: SessionID) -> Bool { sessions.withLock { $0.contains(session) } }
+
+  func insert(_ session: SessionID) { sessions.withLock { _ = $0.insert(session) } }
+
+  /// Forgets a session that has ended in the store.
+  func remove(_ session: SessionID) { sessions.withLock { _ = $0.remove(session) } }
 
   /// Forgets all other sessions.
   func keep(_ all: [SessionID]) {
@@ -144,6 +143,8 @@ package struct OutputUploads {
   ) {
     let directory = SessionDirectory(output: output, session: session)
     do {
+      // One that goes on may have many files: without a reason they are not listed in each pass.
+      if rules.everyMs == nil, open.contains(session), try directory.recordedEnd() == nil { return }
       guard var work = try SessionUploadWork(directory, to: store.name) else { return }
       if !isAway, try joinsEnded(work, nowMs) {
         // Its end was announced before.
@@ -167,7 +168,7 @@ package struct OutputUploads {
       // The next pass goes on.
       state.wait(0, sinceMs: nowMs)
     } catch {
-      isAway = isAway || (error as? any ClassifiedError)?.kind == .environment
+      isAway = isAway || error.isOfStore
       report.failures.append((session, error))
       state.wait((try? directory.indexHead())??.bytes ?? 0, sinceMs: nowMs)
     }
@@ -179,14 +180,15 @@ package struct OutputUploads {
       return false
     }
     let session = store.session(work.directory.session)
-    return try open.hasEnded(session.id) {
-      do {
-        return try session.head().end != nil
-      } catch is SessionDeleted {
-        // The upload tells it.
-        return true
-      }
+    if open.contains(session.id) { return false }
+    do {
+      if try session.head().end != nil { return true }
+    } catch is SessionDeleted {
+      // The upload tells it.
+      return true
     }
+    open.insert(session.id)
+    return false
   }
 
   private func isDue(_ work: SessionUploadWork, _ nowMs: Int64) throws -> Bool {
@@ -205,6 +207,7 @@ package struct OutputUploads {
     guard case .some(.some(var work)) = locked else { return nil }
     let upload = SessionUpload(directory: directory, store: store, cancellation: cancellation)
     let new = try upload.publish(work.starts, end: work.hasEnded ? directory.recordedEnd() : nil)
+    if work.hasEnded { open.remove(directory.session) }
     work.record = UploadRecord(store: store.name, work.parts, uploadedMs: nowMs)
     // Without it, as on a full disk, the next pass finds all there.
     try? work.writeRecord(temporary: local.staging.temporaryFile())
@@ -267,7 +270,7 @@ package struct OutputUploads {
       } catch is Cancelled {
         throw Cancelled()
       } catch {
-        isAway = (error as? any ClassifiedError)?.kind == .environment
+        isAway = error.isOfStore
         state.deletions += 1
         report.failures.append((session, error))
       }
@@ -289,6 +292,14 @@ package struct OutputUploads {
     _ = try tombstones.add(tombstone)
     _ = try SessionRemoval(output: output, cancellation: cancellation).remove(session)
     report.deleted.append(session)
+  }
+}
+
+extension Error {
+  /// Whether other sessions would fail, too, because the store is away.
+  fileprivate var isOfStore: Bool {
+    (self as? any ClassifiedError)?.kind == .environment && !isOfOneSession
+      && !(self is SegmentWriteConflict || self is DiskError)
   }
 }
 

@@ -22,10 +22,6 @@ struct CompactedWorkerTests: RemoteSuite {
     try encode(session)
   }
 
-  private func program(_ words: [String]) throws -> Tool.Result {
-    try Tool.run(EncoderWorker.path, words + ["--store", location], environment: environment)
-  }
-
   private func packs() throws -> [String] { try keys("output/\(id)/").filter { $0.hasPrefix("pack-") } }
 
   private func expectSameAsDirectory() throws {
@@ -33,20 +29,13 @@ struct CompactedWorkerTests: RemoteSuite {
       ["stitch", "film.mp4"], ["stitch", "part.mp4", "--from", "+3s", "--to-time", "+9.5s"],
       ["stitch", "list", "--format", "hls"], ["pictures", "all"], ["pictures", "at.png", "--at", "+3s"],
     ]
-    for words in calls {
-      let (target, other) = (scratch.path("from-directory-" + words[1]), scratch.path("from-store-" + words[1]))
-      let options = Array(words.dropFirst(2))
-      let wanted = try Tool.run(EncoderWorker.path, [words[0], directory, "--to", target] + options)
-      let stored = try program([words[0], id, "--to", other] + options)
-      #expect(wanted.status == 0 && stored.status == 0, "\(wanted.errors) \(stored.errors)")
-      #expect(try contents(other) == contents(target) && !contents(target).isEmpty, "\(words)")
-    }
-    let verified = try program(["verify", id])
+    try expectSame(calls, of: id, as: directory)
+    let verified = try onStore(["verify", id])
     #expect(verified.status == 0, "\(verified.text) \(verified.errors)")
   }
 
   @Test func workerCompactsASessionThatHasEnded() throws {
-    #expect(try program(["end", id]).status == 0)
+    #expect(try onStore(["end", id]).status == 0)
     let drained = try run(["run", "--drain", "--compact", "--log-level", "info", "--log-format", "json"])
     #expect(drained.status == 0 && drained.errors.contains("session.compacted"), "\(drained.errors)")
     #expect(try !packs().isEmpty)
@@ -57,20 +46,20 @@ struct CompactedWorkerTests: RemoteSuite {
 
   @Test func runningWorkerCompactsASessionOnceItsEndIsAnnounced() throws {
     let server = try RunningServer(["run"] + remote + ["--compact"], environment: environment)
-    #expect(try program(["end", id]).status == 0)
+    #expect(try onStore(["end", id]).status == 0)
     try waitUntil("the session is compacted") { try !packs().isEmpty }
     #expect(server.stop() == 0)
-    #expect(try program(["verify", id]).status == 0)
+    #expect(try onStore(["verify", id]).status == 0)
   }
 
   @Test func pruneCompactsOldSessions() throws {
-    let young = try program(["prune", "--compact", "1h"])
+    let young = try onStore(["prune", "--compact", "1h"])
     #expect(young.status == 0 && young.errors.contains("nothing to compact"), "\(young.text) \(young.errors)")
     try waitUntil("the session is a second old") {
-      try program(["prune", "--compact", "1s", "--dry-run"]).text.contains("would become")
+      try onStore(["prune", "--compact", "1s", "--dry-run"]).text.contains("would become")
     }
     #expect(try packs().isEmpty)
-    let done = try program(["prune", "--compact", "1s"])
+    let done = try onStore(["prune", "--compact", "1s"])
     #expect(done.status == 0 && done.text.contains("became"), "\(done.text) \(done.errors)")
     #expect(try !packs().isEmpty)
     try expectSameAsDirectory()

@@ -21,27 +21,16 @@ struct PackedWorkerTests: RemoteSuite {
     try encode(session, ["--layout", "packed", "--thumbnails"])
   }
 
-  private func program(_ words: [String]) throws -> Tool.Result {
-    try Tool.run(EncoderWorker.path, words + ["--store", location], environment: environment)
-  }
-
   @Test func readersGiveTheSameAsFromADirectory() throws {
     let calls = [
       ["stitch", "film.mp4"], ["stitch", "part.mp4", "--from", "+3s", "--to-time", "+9.5s"],
       ["stitch", "list", "--format", "hls"], ["pictures", "all"], ["pictures", "at.png", "--at", "+3s"],
       ["pictures", "sheet.jpg", "--sheet"],
     ]
-    for words in calls {
-      let (target, other) = (scratch.path("from-directory-" + words[1]), scratch.path("from-store-" + words[1]))
-      let options = Array(words.dropFirst(2))
-      let wanted = try Tool.run(EncoderWorker.path, [words[0], directory, "--to", target] + options)
-      let stored = try program([words[0], id, "--to", other] + options)
-      #expect(wanted.status == 0 && stored.status == 0, "\(wanted.errors) \(stored.errors)")
-      #expect(try contents(other) == contents(target) && !contents(target).isEmpty, "\(words)")
-    }
+    try expectSame(calls, of: id, as: directory)
     let options = ["--quality", "small", "--json", "--output"]
     let wanted = try Tool.run(EncoderWorker.path, ["reencode", directory] + options + [scratch.path("smaller")])
-    let stored = try program(["reencode", id] + options + [scratch.path("stored")])
+    let stored = try onStore(["reencode", id] + options + [scratch.path("stored")])
     #expect(wanted.status == 0 && stored.text == wanted.text, "\(stored.errors)")
     #expect(try contents(scratch.path("stored/" + id)) == contents(scratch.path("smaller/" + id)))
   }
@@ -49,14 +38,14 @@ struct PackedWorkerTests: RemoteSuite {
   @Test func sessionIsVerifiedEndedAndDeleted() throws {
     #expect(try keys("output/\(id)/").contains { $0.hasPrefix("pack-") })
     #expect(try !keys("output/\(id)/").contains { $0.hasPrefix("segment-") || $0.hasPrefix("session.") })
-    let verified = try program(["verify", id])
+    let verified = try onStore(["verify", id])
     #expect(verified.status == 0, "\(verified.text) \(verified.errors)")
-    let ended = try program(["end", id])
+    let ended = try onStore(["end", id])
     #expect(ended.status == 0, "\(ended.errors)")
     _ = try run(["run", "--drain", "--layout", "packed"])
     #expect(try keys("output/\(id)/").contains("session.json"))
-    #expect(try program(["verify", id]).status == 0)
-    let deleted = try program(["delete", id])
+    #expect(try onStore(["verify", id]).status == 0)
+    let deleted = try onStore(["delete", id])
     #expect(deleted.status == 0, "\(deleted.errors)")
     #expect(try keys("output/").isEmpty)
   }
@@ -87,9 +76,9 @@ struct PackedWorkerTests: RemoteSuite {
     #expect(try counted("PUT", at: server) - writes == 4)
     #expect(try keys("output/phone/hls/").count == 2 && keys("output/phone/pack-").count == 1)
     #expect(server.stop() == 0)
-    #expect(try program(["end", "phone"]).status == 0)
+    #expect(try onStore(["end", "phone"]).status == 0)
     _ = try run(["run", "--drain", "--layout", "packed"])
-    let printed = try program(["stitch", "phone", "--format", "hls", "--presign"])
+    let printed = try onStore(["stitch", "phone", "--format", "hls", "--presign"])
     #expect(printed.status == 0 && printed.text.contains("#EXT-X-ENDLIST"), "\(printed.errors)")
     let file = try scratch.file("phone.m3u8", Array(printed.text.utf8))
     let probed = try Tool.run(
@@ -101,13 +90,13 @@ struct PackedWorkerTests: RemoteSuite {
       ], environment: ["no_proxy": "127.0.0.1"])
     let count = probed.text.split(whereSeparator: \.isNewline).first.flatMap { Int($0.prefix { $0.isNumber }) }
     #expect(probed.status == 0 && (count ?? 0) >= 5, "\(probed.errors) \(probed.text)")
-    #expect(try program(["verify", "phone"]).status == 0)
+    #expect(try onStore(["verify", "phone"]).status == 0)
     // A server has no packs to give: it makes the playlist of the segments.
     let viewer = try RunningServer(["serve", "--store", location], environment: environment)
     let served = try viewer.get("/sessions/phone/session.m3u8").text
     #expect(served.contains("#EXTINF:") && !served.contains("pack-"), "\(served)")
     #expect(viewer.stop() == 0)
-    #expect(try program(["delete", "phone"]).status == 0 && keys("output/phone/").isEmpty)
+    #expect(try onStore(["delete", "phone"]).status == 0 && keys("output/phone/").isEmpty)
   }
 
   private func counted(_ kind: String, at server: RunningServer) throws -> Int {

@@ -67,6 +67,25 @@ extension RemoteSuite {
     }
   }
 
+  /// Runs a command on the store.
+  func onStore(_ words: [String]) throws -> Tool.Result {
+    try Tool.run(EncoderWorker.path, words + ["--store", location], environment: environment)
+  }
+
+  /// Expects that calls write the same for a stored session as for its directory.
+  ///
+  /// - Parameter calls: of each the command, the name of its result, and options.
+  func expectSame(_ calls: [[String]], of id: String, as directory: String) throws {
+    for words in calls {
+      let (target, other) = (scratch.path("from-directory-" + words[1]), scratch.path("from-store-" + words[1]))
+      let options = Array(words.dropFirst(2))
+      let wanted = try Tool.run(EncoderWorker.path, [words[0], directory, "--to", target] + options)
+      let stored = try onStore([words[0], id, "--to", other] + options)
+      #expect(wanted.status == 0 && stored.status == 0, "\(wanted.errors) \(stored.errors)")
+      #expect(try contents(other) == contents(target) && !contents(target).isEmpty, "\(words)")
+    }
+  }
+
   /// Returns the bytes of a file, or of all files of a directory, by their paths in it.
   func contents(_ path: String) throws -> [String: Data] {
     var isDirectory: ObjCBool = false
