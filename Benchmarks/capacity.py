@@ -62,10 +62,10 @@ PACKED = BOTH | {
 PACKED_HLS = {
     "PUT playlist, packed with `--hls`": Request("PUT", 1, session=3), "GET playlist and HEAD, packed with `--hls`": Request("GET", 2),
 }
-# With run --spool --upload: no batch is in the store, and a session is there once it has ended. A pack for each batch, because batches of
-# real recorders meet with some milliseconds between them: LIMITS.md. Where they meet exactly, a session has one pack.
+# With run --spool --upload: no batch is in the store, and a session is there once it has ended. A pack has ten minutes: 30 batches.
 UPLOAD = {
-    "PUT pack, `--upload`": Request("PUT", 1), "GET pack, to compare what is there, `--upload`": Request("GET", 2),
+    "PUT pack, `--upload`": Request("PUT", 1 / 30, session=1),
+    "GET pack, to compare what is there, `--upload`": Request("GET", 2 / 30, session=2),
     "PUT index head, `session.json` and `.ffconcat`, `--upload`": Request("PUT", session=3),
     "GET and HEAD index head, `--upload`": Request("GET", session=3),
 }

@@ -409,19 +409,21 @@ def packs():
     video, texts = tracks
     media = file[file.index(b"mdat") + 4:]
 
-    def fragment(added):
+    def fragment(added, ends=b""):
         def movie(offset):
             head = lambda track: full(b"tfhd", 0x20020, track, 0) + full(b"tfdt", 0, 0, 90, version=1)
             rows = lambda samples: [number for sample in samples for number in sample]
             runs = (full(b"trun", 0x305, len(video), offset + sum(size for _, size in texts), 0x0200_0000, *rows(video)),
                     full(b"trun", 0x301, len(texts), offset, *rows(texts)))
-            own = box(b"uuid", b"segment-encoder1" + entry + full(b"adds", 0, len(added), *added))
+            own = box(b"uuid", b"segment-encoder1" + entry + full(b"adds", 0, len(added), *added) + ends)
             return box(b"moof", full(b"mfhd", 0, 1) + box(b"traf", head(1) + runs[0]) + box(b"traf", head(2) + runs[1]) + own)
         return movie(len(movie(0)) + 8) + box(b"mdat", media)
 
     seed("pack", "file", file)
     seed("pack", "fragment", fragment([]))
     seed("pack", "added", fragment([len(video) - 1]))
+    # Its own file ends with another duration, and with a repeat of its last picture.
+    seed("pack", "ends", fragment([], full(b"ends", 0, 3, 90_000, 30_000, 60_000)))
     seed("pack", "whole", fragment([]) + box(b"uuid", b"segment-encoder1" + manifest.read_bytes()))
 
 

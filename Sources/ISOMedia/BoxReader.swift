@@ -23,7 +23,9 @@ package struct BoxReader {
   }
 
   /// The boxes that fill this one, which must have these types.
-  package func children(_ types: String...) throws(SegmentMismatch) -> [BoxReader] {
+  package func children(_ types: String...) throws(SegmentMismatch) -> [BoxReader] { try children(types) }
+
+  package func children(_ types: [String]) throws(SegmentMismatch) -> [BoxReader] {
     let boxes = try boxes()
     guard boxes.map(\.type) == types else {
       throw SegmentMismatch("\(boxes.map(\.type).joined(separator: ", ")) instead of \(types.joined(separator: ", "))")

@@ -14,9 +14,24 @@ package struct MP4PackFragment {
   package let timing: [Sample]
   /// The indices of samples of ``video`` that the segment's own file lacks.
   package let added: [Int]
+  /// How the segment's own file ends, if the fragment lasts for another time, until the next one begins.
+  package let ownEnd: OwnEnd?
 
-  package init(source: VideoDescription, video: [Sample], timing: [Sample], added: [Int]) {
+  /// Durations in ticks.
+  package struct OwnEnd: Equatable {
+    /// Of the last sample of the timing track.
+    package let timing: Int64
+    /// Of the last sample that the fragment has, too, and of the repeats behind it.
+    package let video: [Int64]
+
+    package init(timing: Int64, video: [Int64]) { (self.timing, self.video) = (timing, video) }
+  }
+
+  package init(
+    source: VideoDescription, video: [Sample], timing: [Sample], added: [Int], ownEnd: OwnEnd? = nil
+  ) {
     (self.source, self.video, self.timing, self.added) = (source, video, timing, added)
+    self.ownEnd = ownEnd
   }
 
   /// The beginning of a pack: what a player needs before any fragment.
@@ -93,6 +108,12 @@ package struct MP4PackFragment {
           table.u32(UInt32(added.count))
           for index in added { table.u32(UInt32(index)) }
         }
+        if let ownEnd {
+          box.fullBox("ends") { table in
+            table.u32(UInt32(1 + ownEnd.video.count), UInt32(ownEnd.timing))
+            for duration in ownEnd.video { table.u32(UInt32(duration)) }
+          }
+        }
       }
     }
     return file.bytes
@@ -122,7 +143,8 @@ extension MP4PackFragment {
     guard parts[3].bytes.starts(with: Self.type) else { throw SegmentMismatch("no box of ours") }
     let content = try parts[3].skipping(Self.type.count)
     let isInBand = try !content.all("avc3").isEmpty
-    let facts = try content.children(isInBand ? "avc3" : "avc1", "adds")
+    let types = try [isInBand ? "avc3" : "avc1", "adds"] + (content.all("ends").isEmpty ? [] : ["ends"])
+    let facts = try content.children(types)
     let (source, added) = (try VideoDescription(entry: facts[0], isInBand: isInBand), try facts[1].numbers())
     // The samples of the timing track come first.
     var rest = boxes[1].bytes
@@ -131,7 +153,13 @@ extension MP4PackFragment {
     guard rest.isEmpty, zip(added, added.dropFirst()).allSatisfy({ $0 < $1 }), added.first ?? 1 > 0,
       added.last ?? 0 < video.count
     else { throw SegmentMismatch("other samples than its tables say") }
-    self.init(source: source, video: video, timing: timing, added: added)
+    let ends = facts.count > 2 ? try facts[2].numbers().map(Int64.init) : []
+    // A file counts with 32 bits.
+    guard facts.count == 2 || ends.count > 1 && ends.allSatisfy({ (1...Int64(Int32.max)).contains($0) }) else {
+      throw SegmentMismatch("another end than that of a file")
+    }
+    let ownEnd = ends.first.map { OwnEnd(timing: $0, video: Array(ends.dropFirst())) }
+    self.init(source: source, video: video, timing: timing, added: added, ownEnd: ownEnd)
   }
 
   private static func samples(

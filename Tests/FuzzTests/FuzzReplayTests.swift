@@ -65,6 +65,7 @@ import WorkQueues
     }
     #expect(try PackedSegment.file(of: seed("fragment")) == seed("file"))
     #expect(throws: Never.self) { try PackedSegment.file(of: seed("added")) }
+    #expect(try PackedSegment.file(of: seed("ends")) != seed("file"))
     let segments = try Pack.segments(in: seed("whole"), startMs: 1_767_859_512_340, path: "whole")
     #expect(segments.count == 1)
   }

@@ -1,4 +1,4 @@
-// A pack: contiguous segments of one batch as one object. Manifests lie behind the fragments, in a box that players skip: lines of JSON,
+// A pack: segments without a gap between them as one object. Manifests lie behind the fragments, in a box that players skip: lines of JSON,
 // each the text of a manifest's file. The session's head names the bytes of each fragment and each manifest.
 
 import Encoding
@@ -20,6 +20,9 @@ struct Pack {
 
   /// A segment, its place, and what playlists tell of its fragment.
   typealias Placed = (segment: PublishedSegment, place: PackPlace, layout: HLSLayout)
+
+  /// A segment that is not written yet, and its fragment if it lasts for its own time.
+  private typealias Next = (source: SegmentSource, fragment: MP4PackFragment)
 
   var startMs: Int64 { segments[0].place.startMs }
 
@@ -58,6 +61,25 @@ struct Pack {
       sum.update(bytes)
       size += bytes.count
     }
+    func append(_ source: SegmentSource, _ fragment: MP4PackFragment) throws {
+      let (start, clockMs) = (size, PackPlace.clockMs(source.segment.startMs))
+      try append(
+        fragment.bytes(number: UInt32(truncatingIfNeeded: clockMs + 1), start: MediaTime.ticks(ms: clockMs)))
+      places.append((source, HLSLayout(of: fragment, at: start..<size), start..<size))
+    }
+    /// Returns the fragment of the segment that waits if it lasts until another one begins; nil if that needs a pack of its own.
+    func lengthened(_ last: Next, before next: PublishedSegment, _ own: VideoDescription) throws -> MP4PackFragment? {
+      let segment = last.source.segment
+      guard own == description, let lengthMs = PackedSegment.lengthMs(of: segment.entry, before: next.entry),
+        next.endMs - first.startMs <= Self.maximumMs, size + segment.bytes < Self.maximumBytes,
+        places.count + 1 < Self.maximumCount
+      else { return nil }
+      if lengthMs == segment.durationMs { return last.fragment }
+      let video = try last.source.video.bytes()
+      return try? PackedSegment.fragment(of: segment, video, lastingMs: lengthMs, isInBand: own.isInBand).fragment
+    }
+    // How long the last one lasts is known when the next one is.
+    var waiting: Next?
     while let source = rest.first {
       try cancellation.check()
       let (segment, video) = (source.segment, try source.video.bytes())
@@ -65,22 +87,17 @@ struct Pack {
       if description == nil, PackedSegment.isInBand(PackedSegment.kind(of: own), behind: last) {
         (fragment, own) = try PackedSegment.fragment(of: segment, video, isInBand: true)
       }
-      if let description {
-        let last = places[places.count - 1].source.segment
-        guard own == description, last.endMs == segment.startMs, last.gapAfterMs == 0,
-          segment.endMs - first.startMs <= Self.maximumMs, size < Self.maximumBytes, places.count < Self.maximumCount
-        else { break }
+      if let last = waiting {
+        guard let fragment = try lengthened(last, before: segment, own) else { break }
+        try append(last.source, fragment)
       } else {
         description = own
         try append(MP4PackFragment.initialization(own))
       }
-      let start = size
-      let clockMs = PackPlace.clockMs(segment.startMs)
-      try append(
-        fragment.bytes(number: UInt32(truncatingIfNeeded: clockMs + 1), start: MediaTime.ticks(ms: clockMs)))
-      places.append((source, HLSLayout(of: fragment, at: start..<size), start..<size))
+      waiting = (source, fragment)
       rest = rest.dropFirst()
     }
+    if let waiting { try append(waiting.source, waiting.fragment) }
     var (texts, ends) = ([UInt8](), [Int]())
     for (source, _, _) in places {
       texts += try source.text()

@@ -10,10 +10,11 @@ enum PackedSegment {
   ///
   /// - Parameters:
   ///   - file: of the segment.
+  ///   - lengthMs: how long it lasts in milliseconds; nil for as long as the segment.
   ///   - isInBand: whether its key frames carry their parameter sets, because segments of another kind come before it.
   /// - Throws: ``SegmentMismatch`` if the file could not be made again from it.
   static func fragment(
-    of segment: PublishedSegment, _ file: [UInt8], isInBand: Bool = false
+    of segment: PublishedSegment, _ file: [UInt8], lastingMs lengthMs: Int64? = nil, isInBand: Bool = false
   ) throws(SegmentMismatch) -> (fragment: MP4PackFragment, description: VideoDescription) {
     let source = try MP4File(reading: file)
     func description(_ sets: ParameterSets) -> VideoDescription {
@@ -21,13 +22,17 @@ enum PackedSegment {
         width: source.width, height: source.height, parameterSets: sets, colour: source.colour, isInBand: isInBand)
     }
     var samples = SegmentSamples(source)
+    let ownEnd = try lengthMs.map { (lengthMs) throws(SegmentMismatch) in
+      try samples.end(atMs: lengthMs, of: segment)
+    }
     if !segment.isImported { samples.addRepeatsOfFragment() }
     let starts = Set(Self.starts(of: source.video))
     let added = Self.starts(of: samples.video).enumerated().filter { !starts.contains($1) }.map(\.offset)
     samples.parameterSets = samples.parameterSets.atOneFrameASecond
     if isInBand { samples.carryParameterSets() }
     let fragment = MP4PackFragment(
-      source: description(source.parameterSets), video: samples.video, timing: samples.timing, added: added)
+      source: description(source.parameterSets), video: samples.video, timing: samples.timing, added: added,
+      ownEnd: ownEnd)
     guard try Self.file(of: fragment) == file else { throw SegmentMismatch("a fragment loses something of it") }
     return (fragment, description(samples.parameterSets))
   }
@@ -58,7 +63,19 @@ enum PackedSegment {
         video.append(sample)
       }
     }
-    if !added.isEmpty {
+    var timing = fragment.timing
+    if let own = fragment.ownEnd {
+      guard let picture = video.last, let text = timing.last else {
+        throw SegmentMismatch("a fragment without samples")
+      }
+      video[video.count - 1] = picture.lasting(own.video[0])
+      timing[timing.count - 1] = text.lasting(own.timing)
+      if own.video.count > 1 {
+        let repeated = try SkipSliceWriter(after: source.parameterSets).picture(1)
+        video += own.video.dropFirst().map { Sample(duration: $0, data: repeated) }
+      }
+    }
+    if !added.isEmpty || fragment.ownEnd?.video.count ?? 1 > 1 {
       let writer = try SkipSliceWriter(after: source.parameterSets)
       for index in video.indices.dropFirst() {
         var data = video[index].data
@@ -68,7 +85,7 @@ enum PackedSegment {
     }
     return MP4File(
       width: source.width, height: source.height, parameterSets: source.parameterSets, colour: source.colour,
-      video: video, timing: fragment.timing
+      video: video, timing: timing
     ).bytes
   }
 
@@ -91,11 +108,38 @@ enum PackedSegment {
     last.map { PackPlace.isInBand($0) || $0.suffix(8) != kind.suffix(8) } ?? false
   }
 
+  /// Returns how long the fragment of a segment lasts in a pack that goes on with the next one, in milliseconds; nil if that needs a pack of
+  /// its own. Batches of a recorder meet with some jitter: the last picture stays until the next one is there, as in a film.
+  static func lengthMs(of segment: SessionEntry, before next: SessionEntry) -> Int64? {
+    let isNear = next.startMs - segment.endMs <= HLSPackPart.maximumHoleMs
+    return segment.gapAfterMs == 0 && segment.gap(before: next) == nil && isNear && next.startMs > segment.startMs
+      ? next.startMs - segment.startMs : nil
+  }
+
   private static func starts(of samples: [Sample]) -> [Int64] {
     var now: Int64 = 0
     return samples.map { sample in
       defer { now += sample.duration }
       return now
     }
+  }
+}
+
+extension SegmentSamples {
+  /// Makes the segment last until an instant, counted from its start.
+  ///
+  /// - Returns: how it ends without that.
+  fileprivate mutating func end(
+    atMs lengthMs: Int64, of segment: PublishedSegment
+  ) throws(SegmentMismatch) -> MP4PackFragment.OwnEnd {
+    let (pictures, text) = (video, timing.last?.duration ?? 0)
+    do throws(BadSession) {
+      try stretch(toMs: lengthMs, gapMs: 0, file: segment.file)
+    } catch {
+      throw SegmentMismatch(error.cause)
+    }
+    let kept = min(video.count, pictures.count)
+    guard kept > 0 else { throw SegmentMismatch("a segment without a picture") }
+    return MP4PackFragment.OwnEnd(timing: text, video: pictures[(kept - 1)...].map(\.duration))
   }
 }

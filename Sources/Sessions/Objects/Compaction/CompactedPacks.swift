@@ -36,7 +36,7 @@ struct CompactedPacks {
   /// Puts the packs of a group into the store. Packs that this call has made before are kept.
   ///
   /// - Parameter generation: of the head that lists the group.
-  /// - Returns: the new places by the starts of the segments.
+  /// - Returns: the new places by the starts of the segments; none if that would not be fewer objects.
   /// - Throws: ``DamagedOutput``; ``SegmentWriteConflict``; ``Cancelled``; an error of the store or the disk.
   mutating func places(of group: CompactionPlan.Group, _ generation: String?) throws -> [Int64: PackPlace] {
     if generation != self.generation { (made, self.generation) = ([:], generation) }
@@ -54,7 +54,8 @@ struct CompactedPacks {
     let sources = try group.entries.map { try directory.source($0.startMs) }
     let packs = try Pack.all(of: sources, in: scratch.path, behind: kind, cancellation)
     var places: [Int64: PackPlace] = [:]
-    for pack in packs {
+    // Pictures that cannot be joined after all stay where they are.
+    for pack in packs where packs.count < group.objects {
       try cancellation.check()
       let own = group.entries.filter { entry in pack.segments.contains { $0.segment.startMs == entry.startMs } }
       let revision = try put(pack, replacing: own)

@@ -88,7 +88,7 @@ struct CompactionPlan {
 
   private static func canJoin(_ group: [SessionEntry], _ unit: [SessionEntry]) -> Bool {
     let (first, last, next) = (group[0], group[group.count - 1], unit[0])
-    guard last.endMs == next.startMs, last.gapAfterMs == 0, (last.width + 1) / 2 == (next.width + 1) / 2,
+    guard PackedSegment.lengthMs(of: last, before: next) != nil, (last.width + 1) / 2 == (next.width + 1) / 2,
       (last.height + 1) / 2 == (next.height + 1) / 2, unit[unit.count - 1].endMs - first.startMs <= Pack.maximumMs,
       group.count + unit.count <= Pack.maximumCount
     else { return false }

@@ -139,7 +139,8 @@ package struct StoredCompaction: Sendable {
     if places.isEmpty, published.pages.isEmpty || plan.throughMs <= published.index.last.startMs { return false }
     guard try session.move(to: places, through: plan.throughMs, over: head, pass.nowMs) else { return true }
     for group in plan.groups {
-      report.add(group, packs: Set(group.entries.compactMap { places[$0.startMs]?.file }).count)
+      let packs = Set(group.entries.compactMap { places[$0.startMs]?.file }).count
+      if packs > 0 { report.add(group, packs: packs) }
     }
     return true
   }
