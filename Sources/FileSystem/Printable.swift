@@ -5,6 +5,18 @@ extension String {
   /// `\u001b`. A text that is JSON stays the same JSON.
   package var oneLine: String { escaped { Self.isControl($0) } }
 
+  /// Returns the text, cut to a number of UTF-8 bytes, for people: `…` ends a cut one.
+  package func cut(to limit: Int) -> String {
+    guard utf8.count > limit else { return self }
+    var (kept, size) = ("", 3)
+    for character in self {
+      size += character.utf8.count
+      if size > limit { break }
+      kept.append(character)
+    }
+    return kept + "…"
+  }
+
   /// Like ``oneLine``, but keeps line ends.
   package var printable: String { escaped { Self.isControl($0) && $0 != "\n" } }
 

@@ -57,7 +57,7 @@ package struct MP4File {
 
   /// - Parameter offset: where the first sample lies.
   private func movie(from offset: UInt64) -> [UInt8] {
-    var (pictures, texts) = (MP4Track(isVideo: true), MP4Track(isVideo: false))
+    var (pictures, texts) = (MP4Track(.video), MP4Track(.timing))
     texts.append(timing, at: offset)
     pictures.append(
       video, at: offset + timing.reduce(0) { $0 + UInt64($1.data.count) },

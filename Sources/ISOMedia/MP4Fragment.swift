@@ -21,7 +21,7 @@ package struct MP4Fragment {
   /// The initialization of all fragments with the same parameter sets.
   package static func initialization(_ description: VideoDescription) -> [UInt8] {
     MP4Movie.fileType("ftyp", ["iso6", "cmfc", "mp41"])
-      + MP4Movie.bytes(of: [MP4Track(isVideo: true, descriptions: [description])], isFragmented: true)
+      + MP4Movie.bytes(of: [MP4Track(.video, descriptions: [description])], isFragmented: true)
   }
 
   /// A fragment without samples, for readers that request the file of a gap.

@@ -4,8 +4,16 @@
 
 /// The samples of a track, in order.
 package struct MP4Track {
-  /// Whether the samples are H.264 pictures; else they are UTF-8 texts.
-  let isVideo: Bool
+  package enum Kind {
+    /// H.264 pictures.
+    case video
+    /// A text for each picture that was captured.
+    case timing
+    /// Texts that players show.
+    case captions
+  }
+
+  let kind: Kind
   /// The sample descriptions of a video track.
   private(set) var descriptions: [VideoDescription]
   /// The duration of each sample, in ticks of ``MediaTime/timescale``.
@@ -17,10 +25,12 @@ package struct MP4Track {
   /// The samples that are key frames, counted from 1.
   private(set) var keys: [UInt32] = []
 
-  package init(isVideo: Bool, descriptions: [VideoDescription] = []) {
-    self.isVideo = isVideo
+  package init(_ kind: Kind, descriptions: [VideoDescription] = []) {
+    self.kind = kind
     self.descriptions = descriptions
   }
+
+  var isVideo: Bool { kind == .video }
 
   var duration: UInt64 { durations.reduce(0) { $0 + UInt64($1) } }
 
@@ -155,7 +165,7 @@ extension MP4Box {
   fileprivate mutating func track(_ track: MP4Track, id: UInt32, movieDuration: UInt64) {
     let description = track.descriptions.first
     // The timing track is in the movie, but not enabled: players must not show it over the picture.
-    versionedBox("tkhd", flags: track.isVideo ? 3 : 2, for: movieDuration) { box, long in
+    versionedBox("tkhd", flags: track.kind == .timing ? 2 : 3, for: movieDuration) { box, long in
       box.zeros(long ? 16 : 8)
       box.u32(id, 0)
       box.time(movieDuration, long)
@@ -167,7 +177,12 @@ extension MP4Box {
   }
 
   private mutating func media(_ track: MP4Track) {
-    let (handler, name) = track.isVideo ? ("vide", "Video") : ("sbtl", "Timing")
+    let (handler, name) =
+      switch track.kind {
+      case .video: ("vide", "Video")
+      case .timing: ("sbtl", "Timing")
+      case .captions: ("sbtl", "Captions")
+      }
     versionedBox("mdhd", for: track.duration) { box, long in
       box.zeros(long ? 16 : 8)
       box.u32(UInt32(MediaTime.timescale))

@@ -40,7 +40,7 @@ package struct MP4PackFragment {
   package static func initialization(_ description: VideoDescription) -> [UInt8] {
     MP4Movie.fileType("ftyp", ["iso6", "cmfc", "mp41"])
       + MP4Movie.bytes(
-        of: [MP4Track(isVideo: true, descriptions: [description]), MP4Track(isVideo: false)], isFragmented: true)
+        of: [MP4Track(.video, descriptions: [description]), MP4Track(.timing)], isFragmented: true)
   }
 
   /// A box at the end of a pack, which players skip.

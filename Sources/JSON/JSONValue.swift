@@ -74,6 +74,9 @@ package struct JSONKind<Value> {
 
 extension JSONKind<Int64> { package static var integer: Self { Self(name: "a whole number") { $0.integer } } }
 extension JSONKind<Bool> { package static var bool: Self { Self(name: "true or false") { $0.bool } } }
+extension JSONKind<JSONValue> {
+  package static var object: Self { Self(name: "an object") { $0.object == nil ? nil : $0 } }
+}
 extension JSONKind<[JSONValue]> { package static var array: Self { Self(name: "a list") { $0.array } } }
 extension JSONKind<String> {
   package static var string: Self { Self(name: "a text") { $0.string } }

@@ -169,10 +169,15 @@ extension ArchiveGroup {
   ) throws(BadSession) -> JSONValue {
     let (first, last) = (parts[0].manifest, parts[parts.count - 1].manifest)
     var members = first.object ?? [:]
-    for key in ["touches", SegmentPages.key] { members[key] = nil }
+    for key in ["touches", SegmentPages.key, SegmentLabels.key] { members[key] = nil }
     members["refused"] = .array(parts.flatMap { $0.manifest.object?["refused"]?.array ?? [] })
     members["touches"] = try touches()
     members[SegmentPages.key] = pages()
+    let labels = parts.flatMap { part in
+      part.manifest.object?[SegmentLabels.key].flatMap { try? SegmentLabels.read($0) } ?? []
+    }
+    // Those behind a batch may be later than the next one's.
+    if !labels.isEmpty { members[SegmentLabels.key] = SegmentLabels.json(labels.inOrder) }
     let metadata = parts.map { $0.manifest.object?["metadata"] ?? .null }
     let isOne = metadata.allSatisfy { $0 == metadata[0] }
     for key in ["intervalMs", "final"] { members[key] = last.object?[key] }

@@ -379,7 +379,8 @@ public final class BatchEncoder: Sendable {
       let placement = try PointerPlacement(of: source.batch, on: staged.map(\.holds), cancellation: cancellation)
       let pages = SegmentPages.placed(source.batch.pages, on: staged.map { $0.startMs..<$0.endMs })
       session.unchanged = unchanged
-      session.segments = zip(staged, zip(placement.touches, pages)).map { $0.with($1.0, $1.1) }
+      let labels = source.batch.labels.divided(at: staged.map(\.startMs))
+      session.segments = staged.indices.map { staged[$0].with(placement.touches[$0], pages[$0], labels[$0]) }
       session.warnings = placement.warnings + facts.warnings
       return session
     } catch {

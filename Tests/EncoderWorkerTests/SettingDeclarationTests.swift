@@ -14,7 +14,9 @@ private let program: any ParsableCommand.Type = encoder_worker.EncoderWorker.sel
   private static let sandbox: Set = ["sandbox", "max-decode"]
   private static let remote: Set = ["queue", "store", "unsigned", "store-header", "allow-non-durable-queue"]
   private static let encoding =
-    sandbox.union(["quality", "max-hold", "segment", "background", "bits", "max-jump", "limit", "jobs", "profile"])
+    sandbox.union([
+      "quality", "max-hold", "segment", "background", "bits", "max-jump", "no-labels", "limit", "jobs", "profile",
+    ])
 
   /// The settings of each command, by hand. Whatever removes, reverses, or names what one call is about is not here.
   private static let settings: [String: Set<String>] = [

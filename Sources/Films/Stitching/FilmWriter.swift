@@ -14,10 +14,10 @@ struct FilmWriter {
   private let movieSpace: Int
   /// Whether key frames carry their parameter sets, because there is more than one kind.
   private let isMixed: Bool
-  private var video = MP4Track(isVideo: true)
+  private var video = MP4Track(.video)
   /// One for each ``PublishedSegment/pictureKind``: this bounds the size of `moov`.
   private var descriptions: [String: VideoDescription] = [:]
-  private var timing = MP4Track(isVideo: false)
+  private var timing = MP4Track(.timing)
   /// Whether a frame was captured in what the film shows. WebKitGTK waits for ever for the first text of a track without any.
   private var hasTexts = false
   private var end: Int
@@ -29,6 +29,8 @@ struct FilmWriter {
   /// The number of pictures that are written since the last key frame, with it.
   private var count = 0
   private let chapters: [Chapter]
+  private let captions: [Sample]
+  private var captionTrack = MP4Track(.captions)
   private static let movieOffset = MP4Movie.fileType.count
   /// A film has at least this many bytes for each unused byte: 0.5 %.
   private static let sizePerUnusedByte = 200
@@ -47,10 +49,11 @@ struct FilmWriter {
     let keys = plan.parts.reduce(0) { $0 + ($1.segment.isImported ? $1.segment.samples : 0) }
     chapters = plan.namedMap(of: "").movieChapters
     let chapterSize = chapters.reduce(0) { $0 + 9 + $1.title.utf8.count }
+    captions = plan.captions.isEmpty ? [] : plan.captions.samples(plan.map)
     // A segment's two parameter sets have 2 KiB at most; a key picture's has some bytes.
     movieSpace =
       4_096 + 4_096 * kinds.count + MP4Track.tableSize(samples: samples, chunks: 2 * plan.parts.count, keys: keys)
-      + chapterSize
+      + chapterSize + (captions.isEmpty ? 0 : 1_024) + MP4Track.tableSize(samples: captions.count, chunks: 1, keys: 0)
     end = Self.movieOffset + movieSpace + 16
     try file.write(MP4Movie.fileType, at: 0)
   }
@@ -108,7 +111,7 @@ struct FilmWriter {
 
   private var movie: [UInt8] {
     MP4Movie.bytes(
-      of: hasTexts ? [video, timing] : [video], chapters: chapters,
+      of: [video] + (hasTexts ? [timing] : []) + (captions.isEmpty ? [] : [captionTrack]), chapters: chapters,
       startMs: plan.zeroMs == nil ? plan.shown.lowerBound : nil)
   }
 
@@ -117,6 +120,12 @@ struct FilmWriter {
   /// - Returns: the film's size in bytes.
   mutating func finish() throws -> Int {
     for part in held.flush() { try write(part) }
+    if !captions.isEmpty {
+      let texts = captions.flatMap(\.data)
+      captionTrack.append(captions, at: UInt64(end))
+      try file.write(texts, at: end)
+      end += texts.count
+    }
     let mediaOffset = Self.movieOffset + movieSpace
     var media = MP4Box()
     media.u32(1)  // the size follows in 64 bits
@@ -132,6 +141,7 @@ struct FilmWriter {
       end -= unused
       video.move(by: unused)
       timing.move(by: unused)
+      captionTrack.move(by: unused)
       let space = movie.count
       movie = self.movie
       // Offsets that fit 32 bits again save 4 bytes a chunk, and a film of more than 4 GiB has many chunks.

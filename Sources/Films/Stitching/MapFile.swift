@@ -21,9 +21,18 @@ package struct MapFile: Sendable, Equatable {
 
   /// Writes the map. A file of the name is replaced when it is whole: a killed process leaves nothing.
   package func write(_ map: NamedMap) throws {
-    let target = try Stitching.file(path)
+    try Stitching.replace(path, with: isTrack ? map.track : map.json.bytes(pretty: true) + [UInt8(ascii: "\n")])
+  }
+}
+
+extension Stitching {
+  /// Writes a file beside a film. A file of the name is replaced when it is whole: a killed process leaves nothing.
+  ///
+  /// - Throws: ``BadTarget`` if it cannot be written.
+  package static func replace(_ path: String, with bytes: [UInt8]) throws {
+    let target = try Self.file(path)
     let file = try OutputFile(unnamedIn: DurableFile.parentDirectory(of: target))
-    try file.write(isTrack ? map.track : map.json.bytes(pretty: true) + [UInt8(ascii: "\n")], at: 0)
+    try file.write(bytes, at: 0)
     try file.publish(as: target)
   }
 }

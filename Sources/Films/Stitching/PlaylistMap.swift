@@ -27,7 +27,8 @@ extension NamedMap {
   init(ofPlaylistOf session: ClippedSession, _ name: SessionID) {
     let map = FilmMap(ofPlaylistOf: session.segments)
     let gaps = StitchPlan.parts(of: session.segments, gaps: .hold, range: nil, speed: .normal).chapters
-    let chapters = (gaps + session.marks.all).filter { map.shown.contains($0.unixMs) }
+    let chapters =
+      gaps.filter { map.shown.contains($0.unixMs) } + session.marks.chapters(of: map.shown, isWhole: true)
     self.init(
       session: name.description, map: map, chapters: FilmChapter.list(chapters, from: map.shown.lowerBound))
   }

@@ -46,6 +46,8 @@ package struct StitchPlan: Equatable {
   /// The instants that the film shows, and their names.
   let map: FilmMap
   let chapters: [FilmChapter]
+  /// The labels that it shows as captions.
+  let captions: FilmCaptions
   /// The number of gaps in the part of the session that are held or left out.
   let gaps: Int
   /// The instant that counts as 0, for pictures without a clock; nil if instants are unix milliseconds.
@@ -90,7 +92,8 @@ package struct StitchPlan: Equatable {
       (parts, foreign, idleCaptures) = (stills.parts, stills.foreign, stills.captures)
     }
     map = FilmMap(parts.flatMap(\.pieces), shown: shown, speed: speed)
-    chapters += marks.all.filter { shown.contains($0.unixMs) }
+    chapters += marks.chapters(of: shown, isWhole: range == nil)
+    captions = FilmCaptions(marks.labels, in: shown, isWhole: range == nil)
     self.chapters = FilmChapter.list(chapters, from: shown.lowerBound)
     if speed.isFast, !parts.isEmpty {
       let film = FastFilm(parts, speed, FilmPace(of: form))

@@ -26,6 +26,8 @@ public struct StitchedSession: Sendable, Equatable {
   package let map: FilmMap
   /// The map with names; nil for a poster.
   package var namedMap: NamedMap?
+  /// The labels that it shows as captions.
+  var captions: FilmCaptions?
   /// The number of pictures of an animated picture or a poster.
   package var pictures: Int?
   /// The number of captured pictures that an animated picture shows as the one before, because they look like it.
@@ -54,6 +56,9 @@ public struct StitchedSession: Sendable, Equatable {
   /// - Parameter ticks: of 1/90 000 s, from the film's start.
   /// - Returns: nil before or behind the film.
   public func unix(ofFilm ticks: Int64) -> Int64? { map.unix(ofFilm: ticks) }
+
+  /// The captions as WebVTT, in film time.
+  package var webVTT: [UInt8] { captions?.webVTT(map) ?? Array("WEBVTT\n".utf8) }
 
   /// One line of JSON.
   public var json: String {
@@ -133,6 +138,7 @@ public enum Stitching {
       pictures: written.pictures, merged: written.merged, size: written.size, zeroMs: zeroMs,
       warnings: part.warnings + plan.omissions(in: target))
     film.gaps = plan.gaps
+    film.captions = plan.captions
     film.sizes = Set(plan.parts.map { PixelSize(width: $0.segment.codedWidth, height: $0.segment.codedHeight) })
     return film
   }
@@ -188,11 +194,13 @@ public enum Stitching {
     let package = HLSPackage(path: target, temporary: "\(target)/.\(WorkerID()).part")
     let map = NamedMap(ofPlaylistOf: session, directory.session)
     let bytes = try package.write(segments, from: directory, dates: map.dateRanges, progress: progress)
-    return StitchedSession(
+    var stream = StitchedSession(
       file: "\(target)/\(HLSPlaylist.file)", session: directory.session.description,
       durationMs: segments[segments.count - 1].endMs - segments[0].startMs, segments: segments.count, bytes: bytes,
       shown: segments[0].startMs..<segments[segments.count - 1].endMs, map: map.map, namedMap: map,
       warnings: session.warnings)
+    stream.captions = FilmCaptions(session.marks.labels, in: map.map.shown, isWhole: true)
+    return stream
   }
 
   /// Returns the path of a file to write or to replace, which must not be in a published session.

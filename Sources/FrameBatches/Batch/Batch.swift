@@ -142,6 +142,8 @@ package struct Batch: Sendable {
   package var timeZone: String?
   /// The pages that it shows, in the order of their times. They change neither the bytes nor the digest of the batch.
   package internal(set) var pages: [PageView] = []
+  /// In the order of their times. They change neither the bytes nor the digest of the batch.
+  package internal(set) var labels: [Label] = []
   /// The finished videos that ``frames`` stand for; nil for pictures.
   package internal(set) var videos: FinishedVideos?
   /// The step of the producer's trace. It changes neither the bytes nor the digest of the batch.

@@ -43,6 +43,8 @@ package struct BatchDraft {
   package var pointers = PointerEventList()
   /// In the order of their times.
   package var pages: [PageView] = []
+  /// In the producer's order.
+  package var labels = LabelList()
   /// The finished videos that ``frames`` stand for; nil for pictures.
   var videos: FinishedVideos?
   /// The captures of refused frames whose masks, if they have any, are not in ``frames``.
@@ -63,6 +65,8 @@ package struct BatchSource {
   package var options = InputOptions()
   /// Notes on files that are left out.
   var notes: [String] = []
+  /// Labels that lie beside the pictures.
+  var labels = LabelList()
   /// Whether a `batch.json` lists the frames, also those in folders.
   var isDescribed = false
 
@@ -115,6 +119,7 @@ extension BatchDraft {
     endMs = endMs.map(moved)
     pointers.move(moved)
     pages = pages.map { $0.at(moved($0.timeMs)) }
+    labels.move(moved)
     blindMs = blindMs.map(moved)
     clockOffsetMs = moved(clockOffsetMs)
   }

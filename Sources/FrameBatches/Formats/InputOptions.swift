@@ -21,6 +21,10 @@ package struct InputOptions: Sendable, Equatable {
   package var takesFew = false
   /// Milliseconds that are added to all instants of a batch: see ``Batch/clockOffsetMs``.
   package var clockOffsetMs: Int64 = 0
+  /// Whether labels are read: see ``Label``.
+  package var takesLabels = true
+  /// Labels that the user names, for the one input of the call.
+  package var labels: LabelFile?
   /// The file that the call writes, without links. It is no picture of its own film.
   package var target: String?
 

@@ -52,6 +52,13 @@ struct NativeDraft {
     draft.warnings += times.listed.warnings
     known.formUnion(times.listed.sideFiles)
     draft.pointers = NativePointers.read(json, units)
+    if let labels = json.object?["labels"], labels != .null {
+      if let entries = labels.array {
+        draft.labels.add(entries, of: "labels")
+      } else {
+        draft.labels.omit("labels is not a list")
+      }
+    }
   }
 
   // MARK: - The batch

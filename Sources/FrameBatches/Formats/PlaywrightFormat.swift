@@ -39,6 +39,7 @@ private struct Screencast {
   private var refused: [RefusedFrame] = []
   /// The pictures of frames.
   private var pictures: Set<String> = []
+  private var steps = PlaywrightSteps()
   private var count = 0
   private var traces = 0
 
@@ -68,13 +69,15 @@ private struct Screencast {
   mutating func add(_ trace: PlaywrightTrace, _ path: String) throws {
     let folder = path.dropLast(lastComponent(of: path).count)
     traces += 1
-    try trace.forEachEvent(lineLimit: limits.jsonBytes) { line, event in
-      count += 1
+    var place = PlaywrightTrace.Place()
+    while let line = trace.nextLine(&place, lineLimit: limits.jsonBytes) {
+      if case .step = line {} else { count += 1 }
       guard count <= limits.entries else { throw bad("more than \(limits.entries) frames", Limits.advice("entries")) }
-      switch event {
-      case .success(let event): try add(event, picture: folder + event.picture)
-      case .failure(let fault):
-        refused.append(RefusedFrame(source: "\(path):\(line)", reason: fault.reason, kind: .record))
+      switch line {
+      case .frame(let event): try add(event, picture: folder + event.picture)
+      case .fault(let reason):
+        refused.append(RefusedFrame(source: "\(path):\(place.number)", reason: reason, kind: .record))
+      case .step(let type, let members): steps.add(type, members, of: trace)
       }
     }
   }
@@ -102,7 +105,7 @@ private struct Screencast {
     }
     var drafts = pages.sorted { $0.key < $1.key }.map { key, page in
       var draft = page
-      (draft.key, draft.defaultCapture) = (key, .onChange)
+      (draft.key, draft.defaultCapture, draft.labels) = (key, .onChange, steps.labels(ofPage: key))
       // The traces of a batch follow each other by name.
       draft.isListed = traces == 1
       return draft

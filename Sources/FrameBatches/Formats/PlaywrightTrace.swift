@@ -3,8 +3,8 @@ import FileSystem
 import Glibc
 import JSON
 
-/// One `*.trace` file of Playwright: lines of JSON. The first line says when the trace began. Only the lines of the screencast are
-/// parsed; most others are copies of pages, and can be large.
+/// One `*.trace` file of Playwright: lines of JSON. The first line says when the trace began. Only the lines of the screencast and of
+/// actions are parsed; most others are copies of pages, and can be large.
 struct PlaywrightTrace {
   /// A frame of the screencast.
   struct Event {
@@ -16,9 +16,13 @@ struct PlaywrightTrace {
     let timeMs: Int64
   }
 
-  /// The fault of a line of the screencast.
-  struct BadEvent: Error {
-    let reason: String
+  /// A line that is read.
+  enum Line {
+    case frame(Event)
+    /// A line of the screencast with a fault.
+    case fault(String)
+    /// A line of ``PlaywrightSteps/types``.
+    case step(type: String, members: [String: JSONValue])
   }
 
   let version: Int64
@@ -42,25 +46,34 @@ struct PlaywrightTrace {
     monotonicTime = head.object?["monotonicTime"]?.double
   }
 
-  /// Reads the lines of the screencast.
-  ///
-  /// - Parameter body: takes the line's number, and its frame or fault.
-  func forEachEvent(
-    lineLimit: Int, _ body: (_ line: Int, Result<Event, BadEvent>) throws -> Void
-  ) rethrows {
-    try unsafe lines.withUnsafeBytes { bytes in
-      guard let base = bytes.baseAddress else { return }
-      var (start, number) = (0, 0)
-      while start < bytes.count {
-        number += 1
-        let count = bytes.count - start
-        let end = unsafe memchr(base + start, 0x0A, count).map { unsafe UnsafeRawPointer($0) - (base + start) } ?? count
-        let line = unsafe UnsafeRawBufferPointer(start: base + start, count: end)
-        start += end + 1
-        guard end <= lineLimit, unsafe Self.isOfScreencast(line), let event = unsafe event(of: line) else { continue }
-        try body(number, event)
+  /// A place in the file.
+  struct Place {
+    fileprivate var offset = 0
+    /// The number of the last line, from 1.
+    fileprivate(set) var number = 0
+  }
+
+  /// Returns the next line of the screencast, of an action or of an error; nil if there is none.
+  func nextLine(_ place: inout Place, lineLimit: Int) -> Line? {
+    unsafe lines.withUnsafeBytes { bytes in
+      guard let base = bytes.baseAddress else { return nil }
+      while place.offset < bytes.count {
+        let (start, count) = (unsafe base + place.offset, bytes.count - place.offset)
+        let end = unsafe memchr(start, 0x0A, count).map { unsafe UnsafeRawPointer($0) - start } ?? count
+        let line = unsafe UnsafeRawBufferPointer(start: start, count: end)
+        place.offset += end + 1
+        place.number += 1
+        if end <= lineLimit, let found = unsafe self.line(line) { return found }
       }
+      return nil
     }
+  }
+
+  private func line(_ bytes: UnsafeRawBufferPointer) -> Line? {
+    guard let type = unsafe Self.stepType(of: bytes) else {
+      return unsafe Self.isOfScreencast(bytes) ? unsafe frame(of: bytes) : nil
+    }
+    return unsafe (try? JSONParser.parse(Array(bytes)))?.object.map { .step(type: type, members: $0) }
   }
 
   /// Whether a line contains the type's name in quotes. Quotes in the text of a page are escaped.
@@ -70,24 +83,38 @@ struct PlaywrightTrace {
     return unsafe memmem(start, line.count, name.utf8Start, name.utf8CodeUnitCount) != nil
   }
 
+  /// Returns the type of a line that tells of an action or an error. Playwright writes the type first.
+  private static func stepType(of line: UnsafeRawBufferPointer) -> String? {
+    let key = Array(#"{"type":""#.utf8)
+    guard unsafe line.starts(with: key) else { return nil }
+    let type = unsafe String(decoding: line.dropFirst(key.count).prefix(20).prefix { $0 != 0x22 }, as: UTF8.self)
+    return PlaywrightSteps.types.contains(type) ? type : nil
+  }
+
+  /// Returns an instant on the clock of the timestamps in unix milliseconds; nil for a value that is no time.
+  func unixMs(_ timestamp: JSONValue?) -> Int64? {
+    guard let wallTime, let monotonicTime, let timestamp = timestamp?.double else { return nil }
+    return Self.milliseconds(wallTime + timestamp - monotonicTime)
+  }
+
   /// Parses a line; nil if its type is another.
-  private func event(of line: UnsafeRawBufferPointer) -> Result<Event, BadEvent>? {
+  private func frame(of line: UnsafeRawBufferPointer) -> Line? {
     let json: JSONValue
     do { json = try unsafe JSONParser.parse(Array(line)) } catch {
-      return .failure(BadEvent(reason: "no JSON: \(error)"))
+      return .fault("no JSON: \(error)")
     }
     guard let members = json.object, members["type"] == .string("screencast-frame") else { return nil }
     // Up to version 8, `sha1` is a name in `resources`.
     let file = members["file"]?.string
     guard let picture = file ?? members["sha1"]?.string.map({ "resources/" + $0 }) else {
-      return .failure(BadEvent(reason: "it names no picture"))
+      return .fault("it names no picture")
     }
     let page = members["pageId"]?.string?.lowercased().split(separator: "@").last.map(String.init)
     guard let page, (1...64).contains(page.utf8.count), page.isHexadecimal else {
-      return .failure(BadEvent(reason: "it names no page"))
+      return .fault("it names no page")
     }
-    guard let timeMs = instant(members, picture) else { return .failure(BadEvent(reason: "it tells no time")) }
-    return .success(Event(page: page, picture: picture, timeMs: timeMs))
+    guard let timeMs = instant(members, picture) else { return .fault("it tells no time") }
+    return .frame(Event(page: page, picture: picture, timeMs: timeMs))
   }
 
   /// Returns the browser's time of the frame; without one, the time when the trace received it.

@@ -35,6 +35,7 @@ struct RRWebEvent {
   private(set) var screen: RRWebArea?
   /// The page that is opened.
   private(set) var page: PageView?
+  private(set) var label: Label?
   /// Images that cannot be shown, with the reasons.
   private(set) var refused: [String] = []
 
@@ -54,7 +55,7 @@ struct RRWebEvent {
   var concernsPictures: Bool { isLost || canvas != nil || !changes.isEmpty || !refused.isEmpty }
 
   /// Whether no reader needs it.
-  var isEmpty: Bool { !concernsPictures && pointers.isEmpty && screen == nil && page == nil }
+  var isEmpty: Bool { !concernsPictures && pointers.isEmpty && screen == nil && page == nil && label == nil }
 
   /// - Parameters:
   ///   - limits: of the images in one event.
@@ -72,7 +73,7 @@ struct RRWebEvent {
     case (4, _):
       screen = RRWebArea(screen: data)
       page = data.text("href").flatMap { PageView(timeMs: timeMs, address: $0) }
-    default: break
+    default: label = RRWebLabels.label(type: type, data, atMs: timeMs)
     }
     guard images <= limits.layers else { throw JSONError("\(images) images, more than the limit of \(limits.layers)") }
   }

@@ -44,6 +44,7 @@ struct RRWebPlayer {
       screen.refused += entry.event.refused.map { RefusedFrame(source: entry.name, reason: $0) }
       area = entry.event.screen ?? area
       entry.event.page?.add(to: &screen.pages)
+      if let label = entry.event.label { screen.labels.append(label) }
       screen.pointers.add(entry.event.pointers, in: (stack.images.first?.area ?? area)?.space ?? .pixels)
       if let canvas = entry.event.canvas {
         let index = indices[canvas.id] ?? canvases.count
@@ -78,7 +79,7 @@ struct RRWebPlayer {
     let isListed = Set(recording.entries.map(\.window)).count == 1
     return ((isScreen ? [screen] : []) + canvases.map(\.draft)).map { draft in
       var draft = draft
-      draft.isListed = isListed
+      (draft.isListed, draft.labels) = (isListed, screen.labels)
       if isListed { draft.frames.sort { (places[$0.source] ?? 0) < (places[$1.source] ?? 0) } }
       return draft
     }

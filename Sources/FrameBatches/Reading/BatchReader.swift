@@ -125,16 +125,19 @@ extension Batch {
       list.omitAll("a frame with masks has a time that cannot be used")
     }
     let pointers = PointerTrack(&list, blindMs: draft.blindMs, limits: limits)
+    var labels = draft.labels
+    let usable = labels.takeSorted(within: limits.instants)
     self.init(
       name: name, session: session, intervalMs: intervalMs, endMs: endMs,
       capture: draft.capture ?? options.capture ?? draft.defaultCapture, isFinal: draft.isFinal ?? options.isFinal,
       frames: frames, refused: (draft.refused + order.refused).shortened(to: limits),
-      warnings: draft.warnings + order.warnings + (list.warning.map { [$0] } ?? []),
+      warnings: draft.warnings + order.warnings + [list.warning, labels.warning].compactMap { $0 },
       metadata: draft.metadata, pointers: pointers, traceParent: draft.traceParent, statesCapture: draft.capture != nil)
     leftOut.ofSession = order.refused.count
     timeZone = draft.timeZone ?? options.timeZone?.description
     (isEndOpen, clockOffsetMs) = (draft.isEndOpen, draft.clockOffsetMs)
     (pages, videos) = (draft.pages, draft.videos)
+    self.labels = usable
     // Events are not divided between batches.
     if isSplit || draft.grows, pointers.events.isEmpty {
       folder = GrowingFolder(shownMs: frames[0].timeMs..<endMs)

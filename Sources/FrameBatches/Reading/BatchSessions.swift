@@ -47,6 +47,7 @@ package struct BatchSessions: Sendable {
       try opened.source.leaveOutFilms(in: files.isEmpty ? DurableFile.resolved(path) : nil, limits: limits)
     }
     try Self.requireOneDescription(opened.source.contents, opened.name)
+    try opened.source.takeLabels()
     if let sessions = try BatchSessions(opened, limits: limits) {
       self = sessions
       // A process that has seen several sessions decodes none of them.
@@ -93,6 +94,25 @@ package struct BatchSessions: Sendable {
   /// - Parameter name: the batch's name in messages.
   package init?(_ source: BatchSource, as format: any BatchFormat.Type, name: String, limits: Limits) throws {
     guard var drafts = try format.read(source, limits: limits), !drafts.isEmpty else { return nil }
+    if !source.labels.isEmpty {
+      if drafts.count == 1 {
+        drafts[0].labels.add(source.labels)
+      } else {
+        drafts[0].warnings.append("\(BatchSource.labelFile) is not read: the batch has \(drafts.count) sessions")
+      }
+    }
+    if let file = source.options.labels {
+      guard drafts.count == 1 else {
+        throw BadBatch(
+          "read", name, "--labels belongs to one session, and it has \(drafts.count)",
+          advice: "leave --labels out, and put labels into batch.json")
+      }
+      let firstMs = drafts[0].frames.map(\.timeMs).min() ?? 0
+      let (labels, note) = file.labels(from: firstMs)
+      drafts[0].labels.add(labels)
+      drafts[0].warnings += [note].compactMap(\.self)
+    }
+    if !source.options.takesLabels { for index in drafts.indices { drafts[index].labels = LabelList() } }
     for index in drafts.indices { drafts[index].move(byMs: source.options.clockOffsetMs) }
     guard drafts.count <= Limits.maximumSessions else {
       throw BadBatch("read", name, "more than \(Limits.maximumSessions) sessions", advice: "split the batch")

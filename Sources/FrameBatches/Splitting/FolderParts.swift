@@ -41,8 +41,10 @@ extension Batch {
         advice: Limits.advice("frames", crowd.count, most: 100_000))
     }
     guard ranges.count > 1 else { return [self] }
-    return ranges.map { range in
+    let labels = self.labels.divided(at: ranges.map { frames[$0.lowerBound].timeMs })
+    return zip(ranges, labels).map { range, labels in
       var part = self
+      part.labels = labels
       part.name = "\(session)@\(frames[range.lowerBound].timeMs)"
       part.frames = Array(frames[range])
       part.leftOut.framesBeside += frames.count - range.count
@@ -60,7 +62,10 @@ extension Batch {
   /// - Parameter new: the others, which cannot be shown yet.
   package func with(first count: Int, refusing new: [RefusedFrame], limits: Limits) -> Batch {
     var beginning = self
-    beginning.endMs = count < frames.count ? frames[count].timeMs : endMs
+    if count < frames.count {
+      beginning.endMs = frames[count].timeMs
+      beginning.labels = labels.filter { $0.timeMs < beginning.endMs }
+    }
     beginning.frames = Array(frames.prefix(count))
     beginning.refused = (refused + new).shortened(to: limits)
     return beginning
@@ -72,6 +77,7 @@ extension Batch {
   package func without(first count: Int, refusing new: [RefusedFrame], limits: Limits) -> Batch {
     var rest = self
     rest.frames = Array(frames.dropFirst(count))
+    if count > 0, let first = rest.frames.first { rest.labels = labels.filter { $0.timeMs >= first.timeMs } }
     rest.leftOut.early = new.count(where: \.isEarly)
     rest.refused = (refused + new).shortened(to: limits)
     return rest

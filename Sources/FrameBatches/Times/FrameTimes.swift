@@ -79,7 +79,7 @@ package struct CaptureRate: Sendable, Equatable {
 package struct InvalidOption: Error, Equatable {
   /// The options, by their names in `batch.json`.
   package enum Name: String, Sendable {
-    case nameTime, times, start, fps, timeZone
+    case nameTime, times, start, fps, timeZone, labels
     case interval = "intervalMs"
   }
 

@@ -1,4 +1,4 @@
-// The list of a session's gaps, rotations, refused frames and unplayable segments; hidden without any. A click on an entry
+// The list of a session's labels, gaps, rotations, refused frames and unplayable segments; hidden without any. A click on an entry
 // seeks to it.
 
 import {element, exact, naming} from './text.js';
@@ -33,7 +33,7 @@ export class Notes {
   /** Reads the session again. */
   refresh() {
     const session = this.#session;
-    const all = [...gaps(session), ...turns(session), ...refusals(session), ...problems(session)];
+    const all = [...labels(session), ...gaps(session), ...turns(session), ...refusals(session), ...problems(session)];
     this.#fixed = all.filter(({atMs}) => atMs >= session.keptMs);
     this.#show(this.#failed);
   }
@@ -72,6 +72,14 @@ export class Notes {
     return element('li', {}, row);
   }
 }
+
+const titles = {step: 'Step', caption: 'Caption', log: 'Log', error: 'Error', key: 'Key', page: 'Page', mark: 'Mark'};
+
+const labels = session => session.labels.map(({kind, level, text, atMs}) => ({
+  kind: kind === 'error' || level === 'error' ? 'error' : 'label', title: titles[kind] ?? kind, text,
+  // A label may lie beyond the last picture.
+  atMs: Math.min(atMs, Math.max(session.keptMs, session.shownMs - 1)),
+}));
 
 const gaps = session => session.gaps.map(gap => ({
   kind: 'gap', atMs: gap.atMs, title: `Gap of ${exact(gap.endMs - gap.atMs)}`,

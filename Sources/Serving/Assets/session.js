@@ -48,6 +48,9 @@ export class Session {
     this.bytes = timeline.bytes;
     this.problems = timeline.problems ?? [];
     this.refusals = this.segments.flatMap(segment => segment.refused.map(refused => refusal(refused, segment, this.startMs)));
+    this.labels = this.segments.flatMap(segment => (segment.labels ?? []).map(label => ({
+      ...label, atMs: Math.max(0, label.timeMs - this.startMs),
+    })));
     this.steps = steps(this.segments);
     /** The captures with which a big change begins. */
     this.changes = bigChanges(this.steps);

@@ -9,13 +9,13 @@ package struct FilmChapter: Sendable, Equatable {
   package enum Kind: String, Sendable, CaseIterable {
     case start, gap
     case afterGap = "after-gap"
-    case navigation, note, pointer
+    case step, mark, navigation, note, pointer
   }
 
   package let kind: Kind
   /// In unix milliseconds.
-  package let unixMs: Int64
-  /// The end of a gap, in unix milliseconds.
+  package private(set) var unixMs: Int64
+  /// The end of a gap or of a label's span, in unix milliseconds.
   package var unixEndMs: Int64?
   package let title: String
 
@@ -28,6 +28,15 @@ package struct FilmChapter: Sendable, Equatable {
 
   /// An MP4 has no more.
   private static let most = 255
+
+  /// Returns the chapter at the nearest instant of a range.
+  func moved(into range: Range<Int64>) -> FilmChapter {
+    guard !range.isEmpty, !range.contains(unixMs) else { return self }
+    var chapter = self
+    chapter.unixMs = unixMs < range.lowerBound ? range.lowerBound : range.upperBound - 1
+    chapter.unixEndMs = nil
+    return chapter
+  }
 
   /// Returns the chapter of a gap that the film holds.
   package static func gap(_ gap: SessionIndex.Gap) -> FilmChapter {
@@ -43,7 +52,7 @@ package struct FilmChapter: Sendable, Equatable {
   package static func list(_ chapters: [FilmChapter], from start: Int64) -> [FilmChapter] {
     guard !chapters.isEmpty else { return [] }
     var list = [FilmChapter(kind: .start, unixMs: start, title: "start")]
-    for kind in [[Kind.gap, .afterGap], [.navigation], [.note], [.pointer]] {
+    for kind in [[Kind.gap, .afterGap], [.step, .mark], [.navigation], [.note], [.pointer]] {
       let further = chapters.filter { kind.contains($0.kind) }
       if list.count + further.count <= most {
         list += further

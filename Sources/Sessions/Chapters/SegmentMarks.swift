@@ -8,10 +8,10 @@ import JSON
 
 /// Events of a segment that a playlist can name.
 package struct SegmentMarks: Sendable, Equatable {
-  /// The maximum number of chapters of five seconds of a segment; pages come first, then notes, then presses.
+  /// The maximum number of chapters of five seconds of a segment; steps come first, then marks, pages, notes and presses.
   static let maximumChapters = 16
 
-  /// Pages and notes, and presses without one of the segment shortly before, each in order.
+  /// Labels, pages and notes, and presses without one of the segment shortly before, each in order.
   private var chapters: [FilmChapter] = []
   /// The last press of a pointer, in unix milliseconds.
   private(set) var lastPressMs: Int64?
@@ -34,7 +34,7 @@ package struct SegmentMarks: Sendable, Equatable {
     lastPressMs = presses.lastMs
     (firstNote, lastNote) = marks.outerNotes
     // The first note and the first press may be left out.
-    for kind in [FilmChapter.Kind.navigation, .note] {
+    for kind in [FilmChapter.Kind.step, .mark, .navigation, .note] {
       chapters += marks.chapters.filter { $0.kind == kind }.prefix(maximum + 1)
     }
     chapters += presses.chapters.prefix(maximum + 1)

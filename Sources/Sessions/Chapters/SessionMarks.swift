@@ -1,5 +1,6 @@
 import Encoding
 import FileSystem
+import FrameBatches
 import ISOMedia
 import JSON
 
@@ -14,6 +15,8 @@ package struct SessionMarks: Sendable, Equatable {
   private var pages: [FilmChapter] = []
   /// Where the note of frames begins, changes or ends, and the note of the first frame of each segment; in any order.
   private var notes: [NoteChange] = []
+  /// Labels of all kinds, in any order.
+  private var allLabels: [Label] = []
   /// The instants of pointer events in unix milliseconds, with the place of those that press; in any order.
   private var pointers: [(unixMs: Int64, place: String?)] = []
 
@@ -32,10 +35,12 @@ package struct SessionMarks: Sendable, Equatable {
 
   package init(_ all: [SessionMarks]) {
     (pages, notes, pointers) = (all.flatMap(\.pages), all.flatMap(\.notes), all.flatMap(\.pointers))
+    allLabels = all.flatMap(\.allLabels)
   }
 
   package static func == (left: SessionMarks, right: SessionMarks) -> Bool {
-    left.pages == right.pages && left.notes == right.notes && left.pointers.elementsEqual(right.pointers, by: ==)
+    left.pages == right.pages && left.notes == right.notes && left.allLabels == right.allLabels
+      && left.pointers.elementsEqual(right.pointers, by: ==)
   }
 
   /// The instants of pointer events, in order.
@@ -49,6 +54,7 @@ package struct SessionMarks: Sendable, Equatable {
     if let pages = json.object?[SegmentPages.key].flatMap({ try? SegmentPages.read($0, of: segment) }) {
       self.pages += pages.map { FilmChapter(kind: .navigation, unixMs: $0.unixMs, title: Self.title($0.name)) }
     }
+    allLabels += json.object?[SegmentLabels.key].flatMap { try? SegmentLabels.read($0) } ?? []
     guard let touches = json.object?["touches"],
       let events = try? SegmentTouches(touches, durationMs: segment.endMs - segment.startMs).events
     else { return }
@@ -72,10 +78,27 @@ package struct SessionMarks: Sendable, Equatable {
     }
   }
 
-  /// Pages and notes. A note that the frame before has, too, is no other chapter.
+  /// The labels, in the order of their times.
+  package var labels: [Label] { allLabels.inOrder }
+
+  /// The labels that are chapters.
+  private var labelChapters: [FilmChapter] {
+    let kinds = [
+      Label.Kind.step: FilmChapter.Kind.step, Label.Kind.mark: .mark, Label.Kind.page: .navigation,
+    ]
+    return labels.compactMap { label in
+      kinds[label.kind].map {
+        FilmChapter(
+          kind: $0, unixMs: label.timeMs, unixEndMs: label.endMs,
+          title: Self.title(label.text.replacing("\n", with: " ")))
+      }
+    }
+  }
+
+  /// Labels, pages and notes. A note that the frame before has, too, is no other chapter.
   var chapters: [FilmChapter] {
     var shown: String?
-    return pages
+    return labelChapters + pages
       + orderedNotes.compactMap { note in
         defer { shown = note.title }
         guard let title = note.title, note.isCaptured, title != shown else { return nil }
@@ -96,8 +119,14 @@ package struct SessionMarks: Sendable, Equatable {
     return (first, ordered.last?.title)
   }
 
-  /// All chapters of the session, in any order.
-  package var all: [FilmChapter] { chapters + presses.chapters }
+  /// Returns the chapters of a part of the session, in any order.
+  ///
+  /// - Parameter isWhole: whether it is all of the session. Then a label before its first picture, or behind its end, is at its first or last
+  ///   millisecond.
+  package func chapters(of shown: Range<Int64>, isWhole: Bool) -> [FilmChapter] {
+    (chapters + presses.chapters).map { isWhole && [.step, .mark].contains($0.kind) ? $0.moved(into: shown) : $0 }
+      .filter { shown.contains($0.unixMs) }
+  }
 
   /// The presses that no other one comes before within ``quietMs``, in order, and the instant of the last press of all.
   var presses: (chapters: [FilmChapter], lastMs: Int64?) {

@@ -21,6 +21,8 @@ package struct StagedSegment {
   private(set) var touches: SegmentTouches?
   /// The pages that are opened in the segment, in the order of their times.
   private(set) var pages: [PageView] = []
+  /// See ``SegmentLabels``.
+  private(set) var labels: [Label] = []
 
   /// - Throws: ``SegmentTooLarge``, ``DiskError``.
   package init(_ segment: EncodedSegment, in staging: Staging, refused: [RefusedFrame], notes: [Int64: String]) throws {
@@ -48,10 +50,10 @@ package struct StagedSegment {
     video = try keep(segment.bytes)
   }
 
-  /// Returns the segment with these pointer events and pages.
-  package func with(_ touches: SegmentTouches?, _ pages: [PageView] = []) -> StagedSegment {
+  /// Returns the segment with these pointer events, pages and labels.
+  package func with(_ touches: SegmentTouches?, _ pages: [PageView] = [], _ labels: [Label] = []) -> StagedSegment {
     var segment = self
-    (segment.touches, segment.pages) = (touches, pages)
+    (segment.touches, segment.pages, segment.labels) = (touches, pages, labels)
     return segment
   }
 

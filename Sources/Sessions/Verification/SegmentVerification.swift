@@ -56,6 +56,13 @@ enum SegmentVerification {
         problems.append("\(SegmentPages.key): \(error)")
       }
     }
+    if let labels = json.object?[SegmentLabels.key] {
+      do {
+        _ = try SegmentLabels.read(labels)
+      } catch {
+        problems.append("\(SegmentLabels.key): \(error)")
+      }
+    }
     var start = segment.startMs
     for (index, frame) in segment.frames.enumerated() {
       if frame.isCaptured ? frame.timeMs != start : index > 0 || frame.timeMs >= segment.startMs {

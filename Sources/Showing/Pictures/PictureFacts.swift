@@ -8,7 +8,7 @@ import Sessions
 
 /// The facts of a picture. Coordinates are pixels of the picture as it is written.
 struct PictureFacts {
-  /// Maximum number of pointer events of a picture.
+  /// Maximum number of pointer events of a picture, and of labels.
   static let maximumEvents = 1_000
 
   let session: SessionID
@@ -23,6 +23,8 @@ struct PictureFacts {
   let events: [Event]
   /// The number of further ones.
   let eventsLeftOut: Int
+  /// Those that begin while it was on screen.
+  let labels: [Label]
   /// Where it differs from the picture before, in pixels of the capture; nil if that is unknown.
   let regions: [PictureRegion]?
   /// The parts that masks cover at some time while it is on screen, in pixels of the capture.
@@ -69,6 +71,7 @@ struct PictureFacts {
     members["changedShare"] = picture.changedBlocks.map { .number(Self.share($0, of: picture.blocks)) }
     members["regions"] = regions.map { .array($0.map { written($0).json }) }
     if !masks.isEmpty { members[PaintedMasks.key] = PaintedMasks.json(masks.map(written)) }
+    if !labels.isEmpty { members[SegmentLabels.key] = SegmentLabels.json(labels) }
     if eventsLeftOut > 0 { members["eventsLeftOut"] = .number(eventsLeftOut) }
     return members
   }
@@ -104,7 +107,13 @@ struct PictureFactsReader {
   let directory: SessionDirectory
   /// In the order of their starts.
   let segments: [PublishedSegment]
-  private var read: (segment: Int, frames: [JSONValue], touches: SegmentTouches?)?
+  private var read: (segment: Int, facts: Facts)?
+
+  private struct Facts {
+    let frames: [JSONValue]
+    let touches: SegmentTouches?
+    let labels: [Label]
+  }
 
   init(_ directory: SessionDirectory, _ segments: [PublishedSegment]) {
     (self.directory, self.segments) = (directory, segments)
@@ -123,6 +132,7 @@ struct PictureFactsReader {
     let frames = try manifest(picture.segment).frames
     let frame = frames.indices.contains(picture.frame) ? frames[picture.frame].object : nil
     var events: [PictureFacts.Event] = []
+    var labels: [Label] = []
     var leftOut = 0
     var masks = PaintedMasks.Union()
     for mask in PaintedMasks.read(frame, of: picture.size) { masks.add(mask) }
@@ -130,6 +140,7 @@ struct PictureFactsReader {
       try progress()
       // Equal pictures behind it may have other masks.
       try addMasks(of: number, in: picture, to: &masks)
+      labels += try manifest(number).labels.filter { picture.shownMs.contains($0.timeMs) }
       guard let touches = try manifest(number).touches else { continue }
       for event in touches.events where event.kind != .move {
         guard picture.shownMs.contains(segments[number].startMs + event.offsetMs),
@@ -140,8 +151,8 @@ struct PictureFactsReader {
     }
     return PictureFacts(
       session: directory.session, picture: picture, size: size, source: frame?["source"]?.string ?? "",
-      note: frame?["note"]?.string, events: events, eventsLeftOut: leftOut, regions: difference?.regions,
-      masks: masks.masks)
+      note: frame?["note"]?.string, events: events, eventsLeftOut: leftOut,
+      labels: Array(labels.prefix(PictureFacts.maximumEvents)), regions: difference?.regions, masks: masks.masks)
   }
 
   /// Adds the masks of the frames of a segment that come on screen during a picture's time.
@@ -156,16 +167,17 @@ struct PictureFactsReader {
     }
   }
 
-  private mutating func manifest(_ number: Int) throws -> (frames: [JSONValue], touches: SegmentTouches?) {
-    if let read, read.segment == number { return (read.frames, read.touches) }
+  private mutating func manifest(_ number: Int) throws -> Facts {
+    if let read, read.segment == number { return read.facts }
     let (segment, json) = try directory.soundManifest(segments[number].startMs)
     guard segment == segments[number] else {
       throw BadSession(segment.file, "its manifest has changed meanwhile", advice: "run the command again")
     }
     // A verification reports events that are not as they were written.
     let touches = try? json.object?["touches"].map { try SegmentTouches($0, durationMs: segment.durationMs) }
-    let found = (json.object?["frames"]?.array ?? [], touches)
-    read = (number, found.0, found.1)
-    return found
+    let labels = json.object?[SegmentLabels.key].flatMap { try? SegmentLabels.read($0) }
+    let facts = Facts(frames: json.object?["frames"]?.array ?? [], touches: touches, labels: labels ?? [])
+    read = (number, facts)
+    return facts
   }
 }

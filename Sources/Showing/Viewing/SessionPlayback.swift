@@ -54,6 +54,8 @@ public final class SessionPlayback: Sendable {
     let changedBlocks: [UInt8]
     let refused: [UInt8]
     let refusedCount: Int
+    /// The labels; empty if there are none.
+    let labels: [UInt8]
     /// The number of pointer events, which pages read from the manifest.
     let touches: Int
     let marks: SegmentMarks
@@ -306,12 +308,29 @@ extension SessionPlayback.Entry {
         JSONValue.append(frame["source"]?.string ?? "", to: &text)
       },
       refusedCount: json.object?["refused"]?.array?.count ?? 0,
-      touches: json.object?["touches"]?.object?["events"]?.array?.count ?? 0,
+      labels: Self.labels(in: json), touches: json.object?["touches"]?.object?["events"]?.array?.count ?? 0,
       marks: SegmentMarks(json, of: segment), identity: json.object?[SegmentManifest.sealKey]?.string ?? "")
   }
 
   /// The size of its lists.
-  fileprivate var listBytes: Int { frames.count + changedBlocks.count + refused.count }
+  fileprivate var listBytes: Int { frames.count + changedBlocks.count + refused.count + labels.count }
+
+  /// Maximum bytes of a label's text in the timeline, and maximum number of labels of a segment.
+  private static let (labelBytes, mostLabels) = (200, 1_000)
+
+  /// Returns the labels of a manifest as a list of JSON, with the members that pages use.
+  private static func labels(in json: JSONValue) -> [UInt8] {
+    guard let all = json.object?[SegmentLabels.key].flatMap({ try? SegmentLabels.read($0) }) else { return [] }
+    return JSONValue.array(
+      all.prefix(mostLabels).map { label in
+        var members: [String: JSONValue] = [
+          "kind": .string(label.kind), "text": .string(label.text.cut(to: labelBytes)), "timeMs": .number(label.timeMs),
+        ]
+        members["level"] = label.level.map { .string($0.rawValue) }
+        return .object(members)
+      }
+    ).bytes()
+  }
 
   /// Writes its object in the timeline.
   fileprivate func append(to text: inout [UInt8], lengthMs: Int64, _ media: HLSPlaylist.Entry) {
@@ -331,6 +350,10 @@ extension SessionPlayback.Entry {
     text += frames
     text += ",\"refused\":".utf8
     text += refused
+    if !labels.isEmpty {
+      text += ",\"labels\":".utf8
+      text += labels
+    }
     text.append(UInt8(ascii: "}"))
   }
 }

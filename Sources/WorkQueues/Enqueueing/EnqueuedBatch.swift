@@ -5,6 +5,7 @@ import Encoding
 import FileSystem
 import FrameBatches
 import Glibc
+import JSON
 
 struct EnqueuedBatch {
   let name: String
@@ -151,9 +152,17 @@ struct EnqueuedBatch {
     _ parts: [Batch], of files: [String], statingCapture: Bool
   ) throws -> [EnqueuedBatch] {
     var paths = Dictionary(files.map { (lastComponent(of: $0), $0) }, uniquingKeysWith: { first, _ in first })
+    // The descriptions have the labels.
+    paths[BatchSource.labelFile] = nil
     return try parts.enumerated().map { index, part in
       var own = part.frames.flatMap(\.paths).compactMap { paths.removeValue(forKey: $0) }
       if index == parts.count - 1 { own += paths.values.sorted() }
+      let labels = JSONValue.array(part.labels.map(\.json)).bytes().count
+      guard labels <= labelBytes else {
+        throw BadBatch(
+          "enqueue", part.name, "its labels have \(labels) bytes, more than the limit of \(labelBytes)",
+          advice: "leave some out")
+      }
       return EnqueuedBatch(
         name: try complete("\(part.session)@\(part.frames[0].timeMs)"), files: own,
         description: NativeFormat.description(of: part, statesCapture: statingCapture))
@@ -162,6 +171,8 @@ struct EnqueuedBatch {
 
   /// Bytes of a `batch.json` without its frames and the producer's metadata, and of a frame in it without its name.
   private static let (descriptionBytes, entryBytes) = (4 << 10, 96)
+  /// Bytes of the labels in a `batch.json`.
+  private static let labelBytes = 512 << 10
   /// Bytes of a file's header in an archive, with the padding.
   private static let headerBytes = 1_024
 

@@ -56,6 +56,7 @@ struct EncodeCommand: ReportingCommand {
   var session: String?
 
   @OptionGroup var input: InputArguments
+  @OptionGroup var labels: LabelOptions
   @OptionGroup var events: EventOptions
   @OptionGroup var results: ResultOptions
   @OptionGroup var settings: SettingsOption
@@ -76,7 +77,7 @@ struct EncodeCommand: ReportingCommand {
     if !dryRun { return try encode() }
     let batches = try selection.batches(output: nil)
     if batches.isEmpty { say("no batch to show") }
-    let options = try encoderOptions()
+    let options = try encoderOptions(inputs: batches.count)
     try DryRun(
       results: results, accepts: loss.accept, options: options, partLimits: encoding.partLimits(options)
     ).show(batches)
@@ -85,8 +86,9 @@ struct EncodeCommand: ReportingCommand {
   /// The directory for sessions; nil for those of a store. An option of the call counts more than one of a file or of the environment.
   private var directory: String? { CallOptions.has("--store") ? nil : output }
 
-  private func encoderOptions() throws -> BatchEncoder.Options {
+  private func encoderOptions(inputs: Int) throws -> BatchEncoder.Options {
     var options = try encoding.encoder(input.options(session: session), segment: segments.segment)
+    options.input.labels = try labels.file(forInputs: inputs)
     options.limits.splitsFolders = true
     options.limits.followsLinks = selection.folder == nil
     return options
@@ -96,7 +98,7 @@ struct EncodeCommand: ReportingCommand {
     if let directory { try SessionDirectory.requireOutside(directory) }
     let batches = try selection.batches(output: directory)
     if batches.isEmpty { say("no batch to encode") }
-    let options = try encoderOptions()
+    let options = try encoderOptions(inputs: batches.count)
     // Code is mapped again in a millisecond, which a single batch is not worth.
     if batches.count > 1 { clinux_release_code() }
     let signals = try TerminationSignals()

@@ -59,6 +59,9 @@ struct EncodingOptions: ParsableArguments {
   )
   var maxJump = Limits().jumpMs
 
+  @Flag(help: .setting("Leave out the labels of batches and of recorders: steps, captions, errors."))
+  var noLabels = false
+
   @OptionGroup var sandbox: SandboxOptions
 
   @OptionGroup var changed: LimitOptions
@@ -87,6 +90,7 @@ struct EncodingOptions: ParsableArguments {
   ) throws -> BatchEncoder.Options {
     var options = BatchEncoder.Options()
     options.input = input
+    options.input.takesLabels = !noLabels
     options.quality = quality
     options.maxHoldMs = maxHold
     options.segmentMs = segment.map { 1_000 * $0 } ?? Timeline.defaultSegmentMs

@@ -23,6 +23,7 @@ struct EnqueueCommand: ReportingCommand {
   var session: String?
 
   @OptionGroup var input: InputArguments
+  @OptionGroup var labels: LabelOptions
   @OptionGroup var changed: LimitOptions
 
   @Argument(help: ArgumentHelp("Images, or one directory of images.", valueName: "frames"), completion: .file())
@@ -61,6 +62,7 @@ struct EnqueueCommand: ReportingCommand {
   /// The facts of the batch. The name of a directory may have the session, unless a `batch.json` in it states the facts.
   private func options() throws -> InputOptions {
     var options = try input.options(session: session)
+    options.labels = try labels.file(forInputs: 1)
     let isNamed = options.session != nil || DurableFile.exists(frames[0] + "/batch.json")
     if !isNamed, frames.count == 1, DurableFile.isReachableDirectory(frames[0]) {
       let found = try options.session(ofFolder: frames[0])

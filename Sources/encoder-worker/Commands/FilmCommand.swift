@@ -56,6 +56,7 @@ struct FilmCommand: ReportingCommand {
   @OptionGroup var idle: IdleOptions
   @OptionGroup var map: MapOptions
   @OptionGroup var size: FilmSizeOptions
+  @OptionGroup var labels: LabelOptions
   @OptionGroup var loss: LossOption
   @OptionGroup var capture: CaptureArguments
   @OptionGroup var results: ResultOptions
@@ -130,6 +131,7 @@ struct FilmCommand: ReportingCommand {
     try requireNoInput(target)
     var options = try encoding.encoder(input(), segment: segment)
     options.input.target = target
+    options.input.labels = try labels.file(forInputs: inputs.count)
     if form == .mp4 { options.maxSide = size.maxSide }
     options.canvas = try canvasSize()
     options.limits.frames = max(options.limits.frames, Limits.ofFolder.frames)

@@ -46,7 +46,21 @@ struct MapOptions: ParsableArguments {
     completion: .file())
   var paths: [String] = []
 
-  func validate() throws { _ = try files() }
+  @Option(
+    help: .call(
+      "Write the captions of the film as WebVTT: its steps, captions and errors. See docs/labels.md.",
+      valueName: "file", example: "film.vtt"),
+    completion: .file())
+  var captions: String?
+
+  var isEmpty: Bool { paths.isEmpty && captions == nil }
+
+  func validate() throws {
+    _ = try files()
+    if let captions, !captions.lowercased().hasSuffix(".vtt") {
+      throw ValidationError("--captions '\(captions)': name a file that ends in .vtt")
+    }
+  }
 
   private func files() throws -> [MapFile] {
     try paths.map { path in
@@ -57,19 +71,26 @@ struct MapOptions: ParsableArguments {
 
   /// - Throws: wrong usage if a map cannot be that of a film.
   func validate(for form: FilmForm, named to: String) throws {
-    guard !paths.isEmpty else { return }
-    if case .poster = form { throw ValidationError("--map is for films: a single picture has no film time") }
-    guard Set(paths + [to]).count == paths.count + 1 else {
-      throw ValidationError("--map and --to name the same file twice")
+    guard !isEmpty else { return }
+    if case .poster = form {
+      throw ValidationError("--map and --captions are for films: a single picture has no film time")
+    }
+    let all = paths + [to] + [captions].compactMap(\.self)
+    guard Set(all).count == all.count else {
+      throw ValidationError("--map, --captions and --to name the same file twice")
     }
   }
 
   /// Checks that all files can be written, before the film is made.
-  func check() throws { for file in try files() { try file.check() } }
+  func check() throws {
+    for file in try files() { try file.check() }
+    if let captions { _ = try Stitching.file(captions) }
+  }
 
   /// Writes the map of a film.
   func write(_ film: StitchedSession) throws {
     guard let map = film.namedMap else { return }
     for file in try files() { try file.write(map) }
+    if let captions { try Stitching.replace(captions, with: film.webVTT) }
   }
 }

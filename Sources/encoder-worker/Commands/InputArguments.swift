@@ -84,6 +84,7 @@ struct CaptureArguments: ParsableArguments {
     case .fps: "--fps"
     case .timeZone: "--time-zone"
     case .interval: "--interval"
+    case .labels: "--labels"
     }
   }
 }

@@ -117,7 +117,7 @@ struct StitchCommand: ReportingCommand {
       throw ValidationError("'\(source.session)' is no session's id; \(SessionID.rule)")
     }
     try CallOptions.refuse("--to", "--gaps", with: "--presign")
-    if !part.isEmpty || !idle.isEmpty || !map.paths.isEmpty || size.maxSide != nil {
+    if !part.isEmpty || !idle.isEmpty || !map.isEmpty || size.maxSide != nil {
       throw ValidationError("--presign prints the stored playlist: options of films do not work with it")
     }
   }

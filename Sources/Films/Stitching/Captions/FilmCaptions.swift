@@ -1,0 +1,113 @@
+// The labels that a film shows over its pictures: as a track of texts that players show, and as WebVTT. Times follow the film's map, to the
+// tick in the track, and to the millisecond, rounded down, in WebVTT. Pure.
+
+import FileSystem
+import FrameBatches
+import ISOMedia
+import Sessions
+
+/// The captions of a film.
+package struct FilmCaptions: Sendable, Equatable {
+  /// A text, and the instants of its span in unix milliseconds.
+  struct Caption: Sendable, Equatable {
+    let unix: Range<Int64>
+    let text: String
+  }
+
+  /// The kinds of labels that are captions.
+  static let kinds: Set = [Label.Kind.caption, Label.Kind.step, Label.Kind.error]
+  /// How long a label without an end is shown at most, in milliseconds.
+  static let longestMs: Int64 = 5_000
+  /// Maximum number of texts at one instant: the latest ones are shown.
+  private static let mostTexts = 3
+  /// Maximum bytes of a text on screen.
+  private static let mostBytes = 512
+
+  /// In the order of their starts.
+  private(set) var captions: [Caption] = []
+
+  var isEmpty: Bool { captions.isEmpty }
+
+  /// - Parameters:
+  ///   - labels: in the order of their times.
+  ///   - shown: the part of the session, in unix milliseconds.
+  ///   - isWhole: whether it is all of the session. Then a label before its first picture, or behind its last one, is shown there.
+  init(_ labels: [Label], in shown: Range<Int64>, isWhole: Bool) {
+    guard !shown.isEmpty else { return }
+    let placed = labels.filter { Self.kinds.contains($0.kind) }.map { label -> (startMs: Int64, label: Label) in
+      guard isWhole, !shown.contains(label.timeMs) else { return (label.timeMs, label) }
+      let isBefore = label.timeMs < shown.lowerBound
+      return (isBefore ? shown.lowerBound : max(shown.lowerBound, shown.upperBound - Self.longestMs), label)
+    }
+    let ordered = placed.enumerated().sorted { ($0.element.startMs, $0.offset) < ($1.element.startMs, $1.offset) }
+    var (nextMs, laterMs) = (Int64.max, Int64.max)
+    for (_, (startMs, label)) in ordered.reversed() {
+      // A text is shown until the next one.
+      if laterMs > startMs { nextMs = laterMs }
+      laterMs = startMs
+      let heldMs = min(nextMs, startMs + Self.longestMs)
+      let isCaption = label.kind == Label.Kind.caption
+      let endMs =
+        label.timeMs >= shown.upperBound && isWhole
+        ? shown.upperBound : isCaption ? label.endMs ?? heldMs : max(label.endMs ?? 0, heldMs)
+      let unix = (startMs..<max(startMs, endMs)).clamped(to: shown)
+      if !unix.isEmpty { captions.append(Caption(unix: unix, text: label.text.cut(to: Self.mostBytes))) }
+    }
+    captions.reverse()
+  }
+
+  /// Returns the captions by the time of a film, in ticks. Those of time that it leaves out are not there.
+  private func cues(_ map: FilmMap) -> [(film: Range<Int64>, text: String)] {
+    captions.compactMap { caption in
+      let start = map.film(ofUnix: caption.unix.lowerBound) ?? 0
+      let end = map.film(ofUnix: caption.unix.upperBound) ?? map.durationTicks
+      return start < end ? (start..<end, caption.text) : nil
+    }
+  }
+
+  // MARK: - Forms
+
+  /// Returns the samples of a track: one for each change of the texts on screen, without a hole. They have length and text (3GPP TS 26.245,
+  /// 5.17); an empty text shows nothing.
+  ///
+  /// - Parameter map: of the film.
+  func samples(_ map: FilmMap) -> [Sample] {
+    let cues = cues(map)
+    let bounds = Set(cues.flatMap { [$0.film.lowerBound, $0.film.upperBound] } + [0, map.durationTicks]).sorted()
+    var (samples, next, open) = ([Sample](), cues[...], [(film: Range<Int64>, text: String)]())
+    for (start, end) in zip(bounds, bounds.dropFirst()) {
+      open.removeAll { $0.film.upperBound <= start }
+      while let cue = next.first, cue.film.lowerBound <= start {
+        open.append(cue)
+        next = next.dropFirst()
+      }
+      let text = Array(open.suffix(Self.mostTexts).map(\.text).joined(separator: "\n").utf8)
+      let data = [UInt8(truncatingIfNeeded: text.count >> 8), UInt8(truncatingIfNeeded: text.count)] + text
+      if let last = samples.last, last.data == data {
+        samples[samples.count - 1] = last.lasting(last.duration + end - start)
+      } else {
+        samples.append(Sample(duration: end - start, data: data))
+      }
+    }
+    return samples
+  }
+
+  /// Returns a WebVTT file.
+  ///
+  /// - Parameter map: of the film.
+  package func webVTT(_ map: FilmMap) -> [UInt8] {
+    var text = "WEBVTT\n"
+    for (film, words) in cues(map) {
+      let tick = MediaTime.ticks(ms: 1)
+      let (start, end) = (film.lowerBound / tick, max(film.lowerBound / tick + 1, film.upperBound / tick))
+      text += "\n\(CueTime.clock(start)) --> \(CueTime.clock(end))\n\(Self.escaped(words))\n"
+    }
+    return Array(text.utf8)
+  }
+
+  /// Returns the text of a cue: without markup, and without an empty line, which would end it.
+  private static func escaped(_ text: String) -> String {
+    text.replacing("&", with: "&amp;").replacing("<", with: "&lt;").replacing(">", with: "&gt;")
+      .split(separator: "\n").joined(separator: "\n")
+  }
+}
