@@ -45,7 +45,9 @@ struct PlaywrightSteps {
         runnerStep: members["stepId"]?.string)
     case "after":
       steps[call]?.endMs = trace.unixMs(members["endTime"])
-      steps[call]?.error = members["error"].map { LabelText.firstLine(of: Self.message(of: $0)) }
+      steps[call]?.error = members["error"].flatMap { error in
+        error == .null ? nil : LabelText.firstLine(of: Self.message(of: error))
+      }
     case "console":
       guard members["messageType"] == .string("error") else { return }
       note(members["text"]?.string ?? "", at: trace.unixMs(members["time"]), Self.page(members["pageId"]))

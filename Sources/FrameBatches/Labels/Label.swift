@@ -77,15 +77,20 @@ extension String {
 // MARK: - JSON
 
 extension Label {
+  /// Instants that views can count with, in unix milliseconds.
+  private static let times: ClosedRange<Int64> = 0...1 << 42
   private static let keys: Set = ["timeMs", "endMs", "kind", "text", "level", "data"]
 
   /// Reads an entry of `labels`.
   ///
   /// - Parameter defaultKind: of an entry that states none.
   package init(_ json: JSONValue, defaultKind: String = Kind.mark) throws(JSONError) {
-    let timeMs = try json.required("timeMs", .integer)
+    let timeMs = try json.required("timeMs", in: Self.times)
     let endMs = try json.optional("endMs", .integer)
-    if let endMs, endMs < timeMs { throw JSONError("endMs is before timeMs") }
+    if let endMs {
+      guard endMs >= timeMs else { throw JSONError("endMs is before timeMs") }
+      guard Self.times.contains(endMs) else { throw JSONError("endMs: out of range") }
+    }
     let word = try json.optional("level", .string)
     let level = word.flatMap(Level.init)
     if let word, level == nil {

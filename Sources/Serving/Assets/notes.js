@@ -75,8 +75,8 @@ export class Notes {
 
 const titles = {step: 'Step', caption: 'Caption', log: 'Log', error: 'Error', key: 'Key', page: 'Page', mark: 'Mark'};
 
-const labels = session => session.labels.map(({kind, level, text, atMs}) => ({
-  kind: kind === 'error' || level === 'error' ? 'error' : 'label', title: titles[kind] ?? kind, text,
+const labels = session => session.labels.map(({kind, level, text, atMs, timeMs}) => ({
+  kind: kind === 'error' || level === 'error' ? 'error' : 'label', title: titles[kind] ?? kind, text, when: clock(timeMs),
   // A label may lie beyond the last picture.
   atMs: Math.min(atMs, Math.max(session.keptMs, session.shownMs - 1)),
 }));

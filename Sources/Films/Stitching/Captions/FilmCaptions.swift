@@ -20,6 +20,10 @@ package struct FilmCaptions: Sendable, Equatable {
   static let longestMs: Int64 = 5_000
   /// Maximum number of texts at one instant: the latest ones are shown.
   private static let mostTexts = 3
+  /// Maximum number of captions that have begun and may come on screen again.
+  private static let mostOpen = 64
+  /// The longest sample that readers can count, in ticks.
+  private static let longestSample = MediaTime.ticks(ms: MediaTime.maximumSampleMs)
   /// Maximum bytes of a text on screen.
   private static let mostBytes = 512
 
@@ -73,7 +77,9 @@ package struct FilmCaptions: Sendable, Equatable {
   /// - Parameter map: of the film.
   func samples(_ map: FilmMap) -> [Sample] {
     let cues = cues(map)
-    let bounds = Set(cues.flatMap { [$0.film.lowerBound, $0.film.upperBound] } + [0, map.durationTicks]).sorted()
+    let ends =
+      [0, map.durationTicks] + stride(from: Self.longestSample, to: map.durationTicks, by: Int(Self.longestSample))
+    let bounds = Set(cues.flatMap { [$0.film.lowerBound, $0.film.upperBound] } + ends).sorted()
     var (samples, next, open) = ([Sample](), cues[...], [(film: Range<Int64>, text: String)]())
     for (start, end) in zip(bounds, bounds.dropFirst()) {
       open.removeAll { $0.film.upperBound <= start }
@@ -81,9 +87,10 @@ package struct FilmCaptions: Sendable, Equatable {
         open.append(cue)
         next = next.dropFirst()
       }
+      open.removeFirst(max(0, open.count - Self.mostOpen))
       let text = Array(open.suffix(Self.mostTexts).map(\.text).joined(separator: "\n").utf8)
       let data = [UInt8(truncatingIfNeeded: text.count >> 8), UInt8(truncatingIfNeeded: text.count)] + text
-      if let last = samples.last, last.data == data {
+      if let last = samples.last, last.data == data, last.duration + end - start <= Self.longestSample {
         samples[samples.count - 1] = last.lasting(last.duration + end - start)
       } else {
         samples.append(Sample(duration: end - start, data: data))
