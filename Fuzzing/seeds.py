@@ -102,6 +102,37 @@ def pointers():
     return container("pointers/", [("batch.json", text.encode()), ("a.jpg", b""), ("b.jpg", b"")])
 
 
+LABELS = [
+    {"timeMs": 1767859512340, "text": "Pay", "kind": "step", "endMs": 1767859513340, "level": "error", "data": {"a": [1]}},
+    {"timeMs": 1767859512340, "text": "two\nlines \u202e"}]
+
+
+def labels():
+    """Makes labels in each form."""
+    frames = [{"file": "a.jpg", "timeMs": 1767859512340}]
+    text = json.dumps({"version": 1, "frames": frames, "labels": LABELS + [{"text": "no time"}]})
+    seed("native", "labels", container("labels/", [("batch.json", text.encode()), ("a.jpg", b"")]))
+    seed("labels", "manifest", json.dumps(LABELS).encode())
+    seed("labels", "lines", "\n".join(map(json.dumps, LABELS)).encode())
+    seed("labels", "cues.vtt", b"WEBVTT\n\n00:01.000 --> 01:00:02.500 line:0\n<v A>a &amp; b\nc\n\n00:03.000 --> 00:04.000\nd\n")
+    seed("labels", "cues.srt", b"1\n00:00:01,5 --> 00:00:02,000\nHi\n")
+    seed("labels", "table.csv", b'time,text\n1.5,"a ""b"", c"\n1767859512.84,d\n2026-01-08T08:05:12Z,e\n1:02:03.5;f\n')
+
+
+def agents():
+    """Makes a trajectory of cua."""
+    def record(number, **rest):
+        return json.dumps({"created_at": str(139871523123400000 + 10_000_000 * number), **rest}).encode()
+    click = {"type": "computer_call", "action": {"type": "click", "x": 10, "y": 20}}
+    call = {"name": "computer", "arguments": json.dumps({"action": "scroll", "coordinate": [3, 4]})}
+    files = [
+        ("metadata.json", record(0)), ("turn_000/0000_screenshot.png", b""),
+        ("turn_000/0001_computer_call_result.json", record(1, item=click)), ("turn_000/0002_screenshot_action.png", b""),
+        ("turn_001/0003_function_call_result.json", record(2, item=call)), ("turn_001/0004_screenshot.png", b"")]
+    seed("cua", "archive", container("run", files))
+    seed("cua", "directory", container("run/", [("a/" + name, data) for name, data in files]))
+
+
 def interactions():
     """Returns rrweb events of a touch and of a mouse."""
     def event(at, **data):
@@ -428,6 +459,8 @@ def packs():
 
 
 formats()
+labels()
+agents()
 recordings()
 archives()
 zips()

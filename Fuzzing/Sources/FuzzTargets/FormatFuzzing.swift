@@ -68,6 +68,7 @@ enum FormatFuzzing {
     require(SessionID(batch.session.description) == batch.session, "a session that can be a directory")
     require((1...limits.frames).contains(batch.frames.count), "frames, within limits")
     require(batch.frames.allSatisfy { limits.instants.contains($0.timeMs) }, "instants that can be captures")
+    LabelFuzzing.check(batch.labels)
     for (frame, next) in zip(batch.frames, batch.frames.dropFirst()) {
       // A jump stays where nothing tells which side of it is wrong.
       require(frame.timeMs <= next.timeMs, "frames in order")

@@ -17,6 +17,8 @@ enum FuzzTarget: String, CaseIterable {
   case rejourneySpill = "rejourney-spill"
   case names
   case playwright
+  case cua
+  case labels
   case rrweb
   case screencast
   case archive
@@ -61,6 +63,8 @@ enum FuzzTarget: String, CaseIterable {
     case .rejourneySpill: FormatFuzzing.read(bytes, as: RejourneySpillFormat.self)
     case .names: FormatFuzzing.readNames(bytes)
     case .playwright: FormatFuzzing.read(bytes, as: PlaywrightFormat.self)
+    case .cua: FormatFuzzing.read(bytes, as: CuaFormat.self)
+    case .labels: LabelFuzzing.read(bytes)
     case .rrweb: FormatFuzzing.readStream(bytes, as: RRWebFormat.self)
     case .screencast: FormatFuzzing.readStream(bytes, as: ScreencastFormat.self)
     case .archive: ArchiveFuzzing.read(bytes)

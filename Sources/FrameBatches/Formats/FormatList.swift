@@ -25,6 +25,7 @@ enum FormatList {
       ScreencastFormat.self,
       PictureLinesFormat.self,
       PlaywrightFormat.self,
+      CuaFormat.self,
       NamedTimesFormat.self,
       PlainFormat.self,
     ]

@@ -12,13 +12,17 @@ import Testing
     var path = ""
     /// Files that all contain the same image.
     var files: [String] = []
+    /// Further files, with their contents.
+    var texts: [String: String] = [:]
     let sessions: [String]
 
     init(_ fixture: String, as path: String, _ sessions: String...) {
       (self.fixture, self.path, self.sessions) = (fixture, path, sessions)
     }
 
-    init(_ files: [String], _ sessions: String...) { (self.files, self.sessions) = (files, sessions) }
+    init(_ files: [String], _ sessions: String..., texts: [String: String] = [:]) {
+      (self.files, self.sessions, self.texts) = (files, sessions, texts)
+    }
   }
 
   private static let rejourney = "session_1767859512340_0123456789abcdef0123456789abcdef"
@@ -55,6 +59,13 @@ import Testing
     "Pensieve": Input(["pensieve/20260108/screenshot-20260108-090512-of-DP-1.webp"], "pensieve.mDP-1"),
     "motion": Input(["motion/01-20260108090512-00.jpg"], "motion"),
     "OSWorld": Input(["run7/step_1_20260108@080512123456.png"], "run7"),
+    "cua": Input(
+      ["trajectories/2026-01-08_claude_080512_ab12/turn_000/0001_screenshot.png"], "2026-01-08_claude_080512_ab12",
+      texts: [
+        "trajectories/2026-01-08_claude_080512_ab12/metadata.json": #"{"created_at":"139871523123400000"}"#,
+        "trajectories/2026-01-08_claude_080512_ab12/turn_000/0000_agent_response.json":
+          #"{"created_at":"139871523123400000"}"#,
+      ]),
     "ISO 8601": Input(["iso/2026-01-08T08:05:12.340Z.jpg", "iso/20260108T080513Z.png"], "iso"),
     "screenshots of macOS": Input(
       [
@@ -105,5 +116,6 @@ import Testing
         atPath: (scratch.path(file) as NSString).deletingLastPathComponent, withIntermediateDirectories: true)
       try scratch.file(file, image)
     }
+    for (file, text) in input.texts { try scratch.file(file, Array(text.utf8)) }
   }
 }
