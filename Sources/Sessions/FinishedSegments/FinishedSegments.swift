@@ -15,6 +15,8 @@ package struct FinishedSegments {
   private var rest: ArraySlice<Frame>
   /// The last video, whose end depends on the next one.
   private var open: CopiedVideo?
+  /// The start of the first video that is copied, in unix milliseconds; nil before.
+  private var firstMs: Int64?
   /// The videos that are not copied.
   private var refused: [Refused] = []
 
@@ -157,9 +159,19 @@ package struct FinishedSegments {
       if next.startMs < video.endMs, !video.isSeam(before: next) { video.cut(atMs: next.startMs, for: next.name) }
       video.meet(next)
       open = next
+      firstMs = firstMs ?? video.startMs
       return video
     }
+    firstMs = firstMs ?? open?.startMs
     return open.take()
+  }
+
+  /// Returns the labels up to the next video. The first video also has those before it, and the last one those behind it.
+  private func labels(of video: CopiedVideo) -> [Label] {
+    let untilMs = open?.startMs ?? .max
+    return source.batch.labels.filter { label in
+      label.timeMs < untilMs && (label.timeMs >= video.startMs || video.startMs == firstMs)
+    }
   }
 
   /// Returns the one of two videos that is not shown, because the other one has its time; nil if both are shown.
@@ -233,6 +245,8 @@ package struct FinishedSegments {
           staged[index], of: batch, digest: digest, part: 1, parts: 1, encoder: video.encoder)
         try check(segment.bytes, manifest)
       }
+      let labels = labels(of: video).divided(at: staged.map(\.startMs))
+      staged = zip(staged, labels).map { $0.with($0.touches, $0.pages, $1) }
       return SegmentManifest.all(staged, of: batch, digest: digest, encoder: video.encoder)
     } catch {
       for segment in staged { segment.video.discard() }

@@ -147,6 +147,8 @@ struct FilmCommand: ReportingCommand {
       decoders: options.decoders)
     let signals = try TerminationSignals()
     let notes = InputNotes(try placedInputs(options))
+    // Each of several folders would have all labels.
+    _ = try labels.file(forInputs: notes.inputs.count)
     try encode(into: film, options, signals, notes)
     var result = try withProgress(in: form.unit, signals) { advance in
       try film.film(

@@ -59,6 +59,9 @@ extension FilmCommand {
       throw ValidationError(
         "\(recording) is a recording with times of its own: leave out --fps, --name-time and --times")
     }
+    guard labels.path == nil else {
+      throw ValidationError("\(recording) is a recording: --labels is for pictures")
+    }
     var options = Reencoding.Options()
     if let start {
       guard case .unixMs(let ms)? = SessionInstant(start) else {

@@ -212,6 +212,43 @@ import Testing
     #expect(try manifestLabels(spool + "/output/other").flatMap(\.labels).map { $0["text"] as? String } == ["One"])
   }
 
+  /// Videos that are copied have their labels, too.
+  @Test func finishedSegmentsHaveTheirLabels() throws {
+    let session = try published(batch("plain/walk", labels: false), in: "output")
+    let folder = try batch("videos/walk")
+    for name in try FileManager.default.contentsOfDirectory(atPath: folder) where name.hasSuffix(".jpg") {
+      try FileManager.default.removeItem(atPath: "\(folder)/\(name)")
+    }
+    for name in try FileManager.default.contentsOfDirectory(atPath: session) where name.hasSuffix(".mp4") {
+      try FileManager.default.copyItem(atPath: "\(session)/\(name)", toPath: "\(folder)/\(name)")
+    }
+    let copied = try published(folder, in: "copied", "--session", "walk")
+    #expect(
+      try manifestLabels(copied).map { $0.labels.map { $0["text"] as? String } } == [
+        ["Before", "Add", "It <b>failed</b> & ended\nhere", "اختبار", "a line", "Look here"], ["After"],
+      ])
+    #expect(try files(copied, ".mp4") == files(session, ".mp4"))
+  }
+
+  /// Labels of one input would be those of each folder.
+  @Test func labelsOfSeveralFoldersAreRefused() throws {
+    for part in ["part1", "part2"] {
+      let folder = try scratch.directory("job/\(part)")
+      for number in 0..<2 {
+        try FileManager.default.copyItem(
+          atPath: Fixture("gap").path + "/000\(number).jpg", toPath: "\(folder)/frame_000\(number).jpg")
+      }
+    }
+    let file = scratch.path("words.csv")
+    try Data("0.5,Hello\n".utf8).write(to: URL(fileURLWithPath: file))
+    let result = try EncoderWorker.run(
+      "film", scratch.path("job"), "--fps", "2", "--labels", file, "--to", scratch.path("job.mp4"))
+    #expect(result.status == 64 && result.errors.contains("--labels belongs to one input"), "\(result.errors)")
+    let film = try stitch(published(batch(), in: "output"), to: "film.mp4")
+    let recording = try EncoderWorker.run("film", film, "--labels", file, "--to", scratch.path("again.mp4"))
+    #expect(recording.status == 64 && recording.errors.contains("--labels is for pictures"), "\(recording.errors)")
+  }
+
   /// Programs and models read what happened between two pictures.
   @Test func picturesHaveTheirLabels() throws {
     let session = try published(batch(), in: "output")
