@@ -80,6 +80,7 @@ import Testing
     #expect(long.text.utf8.count <= 4_096 && long.text.hasSuffix("ä…"))
     let arabic = "السلام عليكم"
     #expect(Label(timeMs: 1, kind: "k", text: arabic)?.text == arabic)
+    #expect(Label(timeMs: 5, kind: "", text: "x")?.kind == "mark")
     #expect(Label(timeMs: 5, endMs: 5, kind: "k", text: "x")?.endMs == nil)
   }
 

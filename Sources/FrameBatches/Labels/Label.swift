@@ -38,7 +38,7 @@ package struct Label: Sendable, Equatable {
     let text = Self.clean(text)
     guard !text.isEmpty else { return nil }
     (self.timeMs, self.endMs) = (timeMs, endMs.flatMap { $0 > timeMs ? $0 : nil })
-    self.kind = kind.oneLine.shortened(to: Self.kindBytes)
+    self.kind = kind.isEmpty ? Kind.mark : kind.oneLine.shortened(to: Self.kindBytes)
     (self.text, self.level, self.data) = (text, level, data)
   }
 

@@ -124,8 +124,10 @@ package struct SessionMarks: Sendable, Equatable {
   /// - Parameter isWhole: whether it is all of the session. Then a label before its first picture, or behind its end, is at its first or last
   ///   millisecond.
   package func chapters(of shown: Range<Int64>, isWhole: Bool) -> [FilmChapter] {
-    (chapters + presses.chapters).map { isWhole && [.step, .mark].contains($0.kind) ? $0.moved(into: shown) : $0 }
-      .filter { shown.contains($0.unixMs) }
+    (chapters + presses.chapters).map {
+      isWhole && [.step, .mark, .navigation].contains($0.kind) ? $0.moved(into: shown) : $0
+    }
+    .filter { shown.contains($0.unixMs) }
   }
 
   /// The presses that no other one comes before within ``quietMs``, in order, and the instant of the last press of all.
