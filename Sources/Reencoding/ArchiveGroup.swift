@@ -173,11 +173,9 @@ extension ArchiveGroup {
     members["refused"] = .array(parts.flatMap { $0.manifest.object?["refused"]?.array ?? [] })
     members["touches"] = try touches()
     members[SegmentPages.key] = pages()
-    let labels = parts.flatMap { part in
-      part.manifest.object?[SegmentLabels.key].flatMap { try? SegmentLabels.read($0) } ?? []
-    }
+    let labels = parts.flatMap { SegmentLabels.labels(in: $0.manifest) }
     // Those behind a batch may be later than the next one's.
-    if !labels.isEmpty { members[SegmentLabels.key] = SegmentLabels.json(labels.inOrder) }
+    if !labels.isEmpty { members[SegmentLabels.key] = labels.inOrder.json }
     let metadata = parts.map { $0.manifest.object?["metadata"] ?? .null }
     let isOne = metadata.allSatisfy { $0 == metadata[0] }
     for key in ["intervalMs", "final"] { members[key] = last.object?[key] }

@@ -10,7 +10,7 @@ enum LabelFuzzing {
       check(list.takeSorted(within: FuzzTarget.limits.instants))
     }
     if let labels = try? SegmentLabels.read(JSONParser.parse(bytes)) {
-      require((try? SegmentLabels.read(SegmentLabels.json(labels))) == labels, "the same labels after writing")
+      require((try? SegmentLabels.read(labels.json)) == labels, "the same labels after writing")
     }
   }
 

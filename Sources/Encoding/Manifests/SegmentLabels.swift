@@ -1,5 +1,5 @@
-// The labels of a segment, in its manifest: "labels":[{"timeMs":1767859512840,"kind":"step","text":"Add to cart"}]. They are those from its
-// start up to the next segment of its batch. The first segment also has those before the batch, and the last one those behind it.
+// The labels of a segment, in its manifest: "labels":[{"timeMs":1767859512840,"kind":"step","text":"Add to cart"}]. A segment has the labels from
+// its start up to the next segment of its batch. The first segment also has those before the batch, and the last one those behind it.
 
 import FrameBatches
 import JSON
@@ -8,7 +8,10 @@ package enum SegmentLabels {
   /// The member of a manifest.
   package static let key = "labels"
 
-  package static func json(_ labels: [Label]) -> JSONValue { .array(labels.map(\.json)) }
+  /// Returns the labels of a manifest; none if they cannot be read, which `verify` reports.
+  package static func labels(in manifest: JSONValue) -> [Label] {
+    manifest.object?[key].flatMap { try? read($0) } ?? []
+  }
 
   /// Reads the member of a manifest.
   package static func read(_ json: JSONValue) throws(JSONError) -> [Label] {

@@ -27,7 +27,7 @@ public struct StitchedSession: Sendable, Equatable {
   /// The map with names; nil for a poster.
   package var namedMap: NamedMap?
   /// The labels that it shows as captions.
-  var captions: FilmCaptions?
+  var captions = FilmCaptions()
   /// The number of pictures of an animated picture or a poster.
   package var pictures: Int?
   /// The number of captured pictures that an animated picture shows as the one before, because they look like it.
@@ -58,7 +58,7 @@ public struct StitchedSession: Sendable, Equatable {
   public func unix(ofFilm ticks: Int64) -> Int64? { map.unix(ofFilm: ticks) }
 
   /// The captions as WebVTT, in film time.
-  package var webVTT: [UInt8] { captions?.webVTT(map) ?? Array("WEBVTT\n".utf8) }
+  package var webVTT: [UInt8] { captions.webVTT(map) }
 
   /// One line of JSON.
   public var json: String {

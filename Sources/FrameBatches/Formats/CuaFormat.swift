@@ -1,5 +1,5 @@
-// cua, an agent that uses a computer: `metadata.json`, and folders `turn_000` of `0000_<name>.png` and `0000_<name>.json`. The counter runs on over
-// the turns. A picture has no time of its own: the record before it was written just before. Each trajectory is a session.
+// cua, an agent that uses a computer: `metadata.json`, and folders `turn_000` of `0000_<name>.png` and `0000_<name>.json`. The counter runs
+// on over the turns. A picture has no time of its own: the record before it was written just before. Each trajectory is a session.
 
 import FileSystem
 import JSON
@@ -44,9 +44,9 @@ private struct CuaArtifact {
   init?(_ path: String) {
     let parts = path.split(separator: "/", omittingEmptySubsequences: false)
     guard parts.count >= 2, parts[parts.count - 2].hasPrefix("turn_"),
-      parts[parts.count - 2].dropFirst(5).utf8.allSatisfy(Self.isDigit), let file = parts.last,
+      parts[parts.count - 2].dropFirst(5).isDecimal, let file = parts.last,
       let point = file.lastIndex(of: "."), case let stem = file[..<point], let dash = stem.firstIndex(of: "_"),
-      (4...9).contains(stem[..<dash].utf8.count), stem[..<dash].utf8.allSatisfy(Self.isDigit),
+      (4...9).contains(stem[..<dash].utf8.count), stem[..<dash].isDecimal,
       let number = Int(stem[..<dash]), [".png", ".json"].contains(file[point...])
     else { return nil }
     (self.path, self.number) = (path, number)
@@ -54,8 +54,6 @@ private struct CuaArtifact {
     name = stem[dash...].dropFirst()
     isPicture = file[point...] == ".png"
   }
-
-  private static func isDigit(_ byte: UInt8) -> Bool { (0x30...0x39).contains(byte) }
 }
 
 /// Reads the records of a trajectory.
@@ -72,20 +70,23 @@ private struct CuaTrajectory {
     if !folder.isEmpty { draft.session = lastComponent(of: String(folder.dropLast())) }
     // Before the first record, the trajectory began.
     var record = folder + "metadata.json"
+    var facts = try json(record)
     for (index, artifact) in artifacts.enumerated() {
-      if !artifact.isPicture {
+      let isBeforePicture = index + 1 < artifacts.count && artifacts[index + 1].isPicture
+      guard artifact.isPicture else {
+        let isStep = artifact.name.hasSuffix("_call_result")
         record = artifact.path
-        if artifact.name.hasSuffix("_call_result") { try addStep(of: record, to: &draft) }
+        facts = isStep || isBeforePicture ? try json(record) : nil
+        if isStep, let step = step(in: facts) { draft.labels.append(step) }
         continue
       }
-      // Only records with a picture behind them are read.
-      guard let timeMs = try Self.instant(in: json(record)) else {
+      guard let timeMs = Self.instant(in: facts) else {
         let reason = "\(record.shortened(to: 255)), the record before it, tells no time"
         draft.refused.append(RefusedFrame(source: artifact.path, reason: reason, kind: .record))
         continue
       }
       // Of several pictures behind one record, the last one is shown.
-      if index + 1 < artifacts.count, artifacts[index + 1].isPicture {
+      guard !isBeforePicture else {
         let reason = "\(artifacts[index + 1].path.shortened(to: 255)) has the same time"
         draft.refused.append(
           RefusedFrame(source: artifact.path, reason: reason, kind: .sameInstant(isCompanion: false)))
@@ -96,19 +97,16 @@ private struct CuaTrajectory {
     return draft
   }
 
-  /// Adds what the agent did. The text that it types may be secret.
-  private func addStep(of path: String, to draft: inout BatchDraft) throws {
-    let json = try json(path)
-    guard let timeMs = Self.instant(in: json), let item = json?.object?["item"]?.object else { return }
+  /// Returns what the agent did; nil for another record. The text that it types may be secret.
+  private func step(in json: JSONValue?) -> Label? {
+    guard let timeMs = Self.instant(in: json), let item = json?.object?["item"]?.object else { return nil }
     let arguments = item["arguments"]?.string.flatMap { try? JSONParser.parse(Array($0.utf8)) } ?? item["arguments"]
     let action = item["action"]?.object ?? arguments?.object ?? [:]
-    guard let verb = action["type"]?.string ?? action["action"]?.string ?? item["name"]?.string else { return }
+    guard let verb = action["type"]?.string ?? action["action"]?.string ?? item["name"]?.string else { return nil }
     let list = action["coordinate"]?.array
     let (x, y) = (action["x"] ?? list?.first, action["y"] ?? list?.dropFirst().first)
     let place = x?.integer.flatMap { x in y?.integer.map { " at \(x), \($0)" } } ?? ""
-    if let label = Label(timeMs: timeMs, kind: Label.Kind.step, text: verb.cut(to: 200) + place) {
-      draft.labels.append(label)
-    }
+    return Label(timeMs: timeMs, kind: Label.Kind.step, text: verb.cut(to: 200) + place)
   }
 
   /// - Returns: nil if it cannot be read.

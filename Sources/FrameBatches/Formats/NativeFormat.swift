@@ -41,7 +41,7 @@ package enum NativeFormat: BatchFormat {
     if batch.folder != nil { members["grows"] = .bool(true) }
     if batch.metadata != .object([:]) { members["metadata"] = batch.metadata }
     if let timeZone = batch.timeZone { members["timeZone"] = .string(timeZone) }
-    if !batch.labels.isEmpty { members["labels"] = .array(batch.labels.map(\.json)) }
+    if !batch.labels.isEmpty { members["labels"] = batch.labels.json }
     if let trace = batch.traceParent { members[TraceParent.key] = .string(trace.description) }
     return JSONValue.object(members).bytes(pretty: true) + [UInt8(ascii: "\n")]
   }

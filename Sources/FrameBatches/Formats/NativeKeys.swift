@@ -18,7 +18,7 @@ enum NativeKeys {
   private static let pixels: Set = ["format", "width", "height", "bytesPerRow", "alphaBytesPerRow", "alpha"]
 
   /// Returns the unknown keys of the batch as a whole.
-  package static func unknown(inBatch json: JSONValue) -> [UnknownKey] { UnknownKey.all(in: json, besides: batch, "") }
+  package static func unknown(inBatch json: JSONValue) -> [UnknownKey] { UnknownKey.all(in: json, besides: batch) }
 
   /// Returns the unknown keys of an entry of `frames`, and of all its members.
   package static func unknown(inFrame json: JSONValue, _ place: String) -> [UnknownKey] {
@@ -32,7 +32,7 @@ enum NativeKeys {
   }
 
   /// Returns the unknown keys of an entry of `events`.
-  package static func unknown(inEvent json: JSONValue) -> [UnknownKey] { UnknownKey.all(in: json, besides: event, "") }
+  package static func unknown(inEvent json: JSONValue) -> [UnknownKey] { UnknownKey.all(in: json, besides: event) }
 
   /// Returns the unknown keys of masks and pixels.
   private static func inside(_ json: JSONValue, _ place: String) -> [UnknownKey] {

@@ -41,7 +41,7 @@ struct PlaywrightSteps {
     case "before":
       guard let startMs = trace.unixMs(members["startTime"]), !call.isEmpty else { return }
       steps[call] = Step(
-        startMs: startMs, title: Self.title(of: members), page: Self.page(members["pageId"]),
+        startMs: startMs, title: Self.title(of: members), page: PlaywrightTrace.page(members["pageId"]),
         runnerStep: members["stepId"]?.string)
     case "after":
       steps[call]?.endMs = trace.unixMs(members["endTime"])
@@ -50,10 +50,10 @@ struct PlaywrightSteps {
       }
     case "console":
       guard members["messageType"] == .string("error") else { return }
-      note(members["text"]?.string ?? "", at: trace.unixMs(members["time"]), Self.page(members["pageId"]))
+      note(members["text"]?.string ?? "", at: trace.unixMs(members["time"]), PlaywrightTrace.page(members["pageId"]))
     case "event":
       guard members["method"] == .string("pageError"), let error = members["params"]?.object?["error"] else { return }
-      let page = Self.page(members["pageId"] ?? members["params"]?.object?["pageId"])
+      let page = PlaywrightTrace.page(members["pageId"] ?? members["params"]?.object?["pageId"])
       note(Self.message(of: error), at: trace.unixMs(members["time"]), page)
     default:
       note(members["message"]?.string ?? "", at: trace.unixMs(members["time"]), nil)
@@ -120,9 +120,5 @@ struct PlaywrightSteps {
     let inner = error.object?["error"] ?? error
     let (name, message) = (inner.object?["name"]?.string, inner.object?["message"]?.string ?? inner.string ?? "")
     return name.map { message.hasPrefix($0) ? message : "\($0): \(message)" } ?? message
-  }
-
-  private static func page(_ id: JSONValue?) -> String? {
-    id?.string?.lowercased().split(separator: "@").last.map(String.init)
   }
 }

@@ -83,12 +83,18 @@ struct PlaywrightTrace {
     return unsafe memmem(start, line.count, name.utf8Start, name.utf8CodeUnitCount) != nil
   }
 
+  private static let typeKey = Array(#"{"type":""#.utf8)
+
   /// Returns the type of a line that tells of an action or an error. Playwright writes the type first.
   private static func stepType(of line: UnsafeRawBufferPointer) -> String? {
-    let key = Array(#"{"type":""#.utf8)
-    guard unsafe line.starts(with: key) else { return nil }
-    let type = unsafe String(decoding: line.dropFirst(key.count).prefix(20).prefix { $0 != 0x22 }, as: UTF8.self)
+    guard unsafe line.starts(with: typeKey) else { return nil }
+    let type = unsafe String(decoding: line.dropFirst(typeKey.count).prefix(20).prefix { $0 != 0x22 }, as: UTF8.self)
     return PlaywrightSteps.types.contains(type) ? type : nil
+  }
+
+  /// Returns the hexadecimal part of a page's ID, in lower case.
+  static func page(_ id: JSONValue?) -> String? {
+    id?.string?.lowercased().split(separator: "@").last.map(String.init)
   }
 
   /// Returns an instant on the clock of the timestamps in unix milliseconds; nil for a value that is no time.
@@ -109,8 +115,7 @@ struct PlaywrightTrace {
     guard let picture = file ?? members["sha1"]?.string.map({ "resources/" + $0 }) else {
       return .fault("it names no picture")
     }
-    let page = members["pageId"]?.string?.lowercased().split(separator: "@").last.map(String.init)
-    guard let page, (1...64).contains(page.utf8.count), page.isHexadecimal else {
+    guard let page = Self.page(members["pageId"]), (1...64).contains(page.utf8.count), page.isHexadecimal else {
       return .fault("it names no page")
     }
     guard let timeMs = instant(members, picture) else { return .fault("it tells no time") }
@@ -121,9 +126,7 @@ struct PlaywrightTrace {
   private func instant(_ members: [String: JSONValue], _ picture: String) -> Int64? {
     func known(_ key: String) -> JSONValue? { members[key].flatMap { $0 == .null ? nil : $0 } }
     if let swap = known("frameSwapWallTime") { return Self.milliseconds(swap.double) }
-    if let wallTime, let monotonicTime, let timestamp = known("timestamp") {
-      return Self.milliseconds(timestamp.double.map { wallTime + $0 - monotonicTime })
-    }
+    if wallTime != nil, monotonicTime != nil, let timestamp = known("timestamp") { return unixMs(timestamp) }
     let name = lastComponent(of: picture)
     return name.lastIndex(of: "-").flatMap { Int64(name[$0...].dropFirst().prefix { $0 != "." }) }
   }

@@ -79,6 +79,7 @@ enum RRWebLabels {
 
   /// Sentry counts seconds.
   private static func milliseconds(_ seconds: JSONValue?) -> Int64? {
-    seconds?.double.flatMap { $0.isFinite && $0.magnitude < 0x1p42 ? Int64(($0 * 1_000).rounded()) : nil }
+    guard case .number(let text)? = seconds else { return nil }
+    return UnixTime.milliseconds(ofSeconds: text)
   }
 }

@@ -112,7 +112,7 @@ extension Label {
     self = label
   }
 
-  /// As a manifest has it.
+  /// As `batch.json` and manifests have it.
   package var json: JSONValue {
     var members: [String: JSONValue] = [
       "timeMs": .number(timeMs), "kind": .string(kind), "text": .string(text),

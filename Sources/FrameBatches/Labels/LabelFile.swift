@@ -141,7 +141,7 @@ package struct LabelFile: Sendable, Equatable {
     let text = String(cell.filter { $0 != "\"" && !$0.isWhitespace })
     if let number = Double(text), number.isFinite, number >= 0 {
       if number >= firstUnixMs { return number < 0x1p42 ? .unixMs(Int64(number)) : nil }
-      let ms = Int64((number * 1_000).rounded())
+      guard let ms = UnixTime.milliseconds(ofSeconds: text) else { return nil }
       return number >= firstUnixSecond ? .unixMs(ms) : .afterStartMs(ms)
     }
     return clock(text[...]).map { .afterStartMs($0) } ?? SessionInstant(text)
@@ -155,7 +155,7 @@ package struct LabelFile: Sendable, Equatable {
     guard (1...2).contains(seconds.count), seconds.count == 1 || (1...3).contains(seconds[1].count) else { return nil }
     let fraction = seconds.count == 2 ? String(seconds[1]) + String(repeating: "0", count: 3 - seconds[1].count) : "0"
     let numbers = (parts.dropLast().map(String.init) + [String(seconds[0]), fraction]).map { part in
-      part.utf8.allSatisfy { (0x30...0x39).contains($0) } && (1...6).contains(part.utf8.count) ? Int64(part) : nil
+      part.isDecimal && (1...6).contains(part.utf8.count) ? Int64(part) : nil
     }
     guard numbers.allSatisfy({ $0 != nil }) else { return nil }
     let whole = numbers.compactMap(\.self)

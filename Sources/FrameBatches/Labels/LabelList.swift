@@ -73,6 +73,9 @@ package struct LabelList: Sendable {
 }
 
 extension [Label] {
+  /// As `batch.json` and manifests have them.
+  package var json: JSONValue { .array(map(\.json)) }
+
   /// Returns, for each start, the labels up to the next one. The first list also has those before it.
   ///
   /// - Parameter starts: in unix milliseconds, in order. The labels are in the order of their times.

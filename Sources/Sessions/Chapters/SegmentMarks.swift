@@ -34,8 +34,9 @@ package struct SegmentMarks: Sendable, Equatable {
     lastPressMs = presses.lastMs
     (firstNote, lastNote) = marks.outerNotes
     // The first note and the first press may be left out.
+    let all = marks.chapters
     for kind in [FilmChapter.Kind.step, .mark, .navigation, .note] {
-      chapters += marks.chapters.filter { $0.kind == kind }.prefix(maximum + 1)
+      chapters += all.filter { $0.kind == kind }.prefix(maximum + 1)
     }
     chapters += presses.chapters.prefix(maximum + 1)
   }

@@ -54,7 +54,7 @@ package struct SessionMarks: Sendable, Equatable {
     if let pages = json.object?[SegmentPages.key].flatMap({ try? SegmentPages.read($0, of: segment) }) {
       self.pages += pages.map { FilmChapter(kind: .navigation, unixMs: $0.unixMs, title: Self.title($0.name)) }
     }
-    allLabels += json.object?[SegmentLabels.key].flatMap { try? SegmentLabels.read($0) } ?? []
+    allLabels += SegmentLabels.labels(in: json)
     guard let touches = json.object?["touches"],
       let events = try? SegmentTouches(touches, durationMs: segment.endMs - segment.startMs).events
     else { return }

@@ -84,7 +84,7 @@ package struct SegmentManifest {
     if !staged.pages.isEmpty {
       further[SegmentPages.key] = SegmentPages.json(staged.pages, in: segment.startMs..<segment.endMs)
     }
-    if !staged.labels.isEmpty { further[SegmentLabels.key] = SegmentLabels.json(staged.labels) }
+    if !staged.labels.isEmpty { further[SegmentLabels.key] = staged.labels.json }
     return facts.setting(further)
   }
 

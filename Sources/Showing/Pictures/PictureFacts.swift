@@ -71,7 +71,7 @@ struct PictureFacts {
     members["changedShare"] = picture.changedBlocks.map { .number(Self.share($0, of: picture.blocks)) }
     members["regions"] = regions.map { .array($0.map { written($0).json }) }
     if !masks.isEmpty { members[PaintedMasks.key] = PaintedMasks.json(masks.map(written)) }
-    if !labels.isEmpty { members[SegmentLabels.key] = SegmentLabels.json(labels) }
+    if !labels.isEmpty { members[SegmentLabels.key] = labels.json }
     if eventsLeftOut > 0 { members["eventsLeftOut"] = .number(eventsLeftOut) }
     return members
   }
@@ -175,8 +175,8 @@ struct PictureFactsReader {
     }
     // A verification reports events that are not as they were written.
     let touches = try? json.object?["touches"].map { try SegmentTouches($0, durationMs: segment.durationMs) }
-    let labels = json.object?[SegmentLabels.key].flatMap { try? SegmentLabels.read($0) }
-    let facts = Facts(frames: json.object?["frames"]?.array ?? [], touches: touches, labels: labels ?? [])
+    let facts = Facts(
+      frames: json.object?["frames"]?.array ?? [], touches: touches, labels: SegmentLabels.labels(in: json))
     read = (number, facts)
     return facts
   }

@@ -157,7 +157,7 @@ struct EnqueuedBatch {
     return try parts.enumerated().map { index, part in
       var own = part.frames.flatMap(\.paths).compactMap { paths.removeValue(forKey: $0) }
       if index == parts.count - 1 { own += paths.values.sorted() }
-      let labels = JSONValue.array(part.labels.map(\.json)).bytes().count
+      let labels = part.labels.json.bytes().count
       guard labels <= labelBytes else {
         throw BadBatch(
           "enqueue", part.name, "its labels have \(labels) bytes, more than the limit of \(labelBytes)",

@@ -148,7 +148,7 @@ struct FilmCommand: ReportingCommand {
     let signals = try TerminationSignals()
     let notes = InputNotes(try placedInputs(options))
     // Each of several folders would have all labels.
-    _ = try labels.file(forInputs: notes.inputs.count)
+    try labels.requireOne(of: notes.inputs.count)
     try encode(into: film, options, signals, notes)
     var result = try withProgress(in: form.unit, signals) { advance in
       try film.film(

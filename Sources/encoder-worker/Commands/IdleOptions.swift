@@ -36,7 +36,7 @@ struct IdleOptions: ParsableArguments {
   }
 }
 
-/// Files with the map of a film; the same for every command that makes a film.
+/// Files beside a film, with its map and its captions; the same for every command that makes a film.
 struct MapOptions: ParsableArguments {
   @Option(
     name: .customLong("map"), parsing: .singleValue,

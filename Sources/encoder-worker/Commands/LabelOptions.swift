@@ -12,13 +12,17 @@ struct LabelOptions: ParsableArguments {
   var path: String?
 
   /// - Throws: wrong usage if there are other inputs, whose pictures the labels would belong to as well.
-  func file(forInputs count: Int) throws -> LabelFile? {
-    guard let path else { return nil }
-    guard count == 1 else {
+  func requireOne(of inputs: Int) throws {
+    guard path == nil || inputs == 1 else {
       throw ValidationError("--labels belongs to one input; name one, or put labels.jsonl in each")
     }
+  }
+
+  /// - Throws: wrong usage, also if there are other inputs.
+  func file(forInputs count: Int) throws -> LabelFile? {
+    try requireOne(of: count)
     do throws(InvalidOption) {
-      return try LabelFile(reading: path)
+      return try path.map { (path) throws(InvalidOption) in try LabelFile(reading: path) }
     } catch {
       throw ValidationError("--labels: \(error.cause)")
     }

@@ -32,6 +32,8 @@ package struct FilmCaptions: Sendable, Equatable {
 
   var isEmpty: Bool { captions.isEmpty }
 
+  init() {}
+
   /// - Parameters:
   ///   - labels: in the order of their times.
   ///   - shown: the part of the session, in unix milliseconds.
@@ -112,7 +114,7 @@ package struct FilmCaptions: Sendable, Equatable {
     return Array(text.utf8)
   }
 
-  /// Returns the text of a cue: without markup, and without an empty line, which would end it.
+  /// Returns a text for a cue: its markup is shown as it is, and it has no empty line, which would end the cue.
   private static func escaped(_ text: String) -> String {
     text.replacing("&", with: "&amp;").replacing("<", with: "&lt;").replacing(">", with: "&gt;")
       .split(separator: "\n").joined(separator: "\n")
