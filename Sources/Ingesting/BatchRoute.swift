@@ -64,6 +64,7 @@ struct BatchRoute {
     var input = context.settings.input
     // The correction that is kept differs from this one by a minute at most.
     input.clockOffsetMs = aheadMs.map { ClockOffset.next(after: 0, near: $0) } ?? 0
+    input.takesAdditions = true
     let batch = try context.readers.pass(for: producer?.name ?? "") {
       do {
         return try BatchSessions(
@@ -75,7 +76,7 @@ struct BatchRoute {
         throw ProblemDetails(.tooMany, "reading the batch takes long", retryAfterS: 10)
       }
     }
-    let sessions = batch.readers.map(\.batch.session)
+    let sessions = batch.sessions
     if let producer {
       for text in sessions.map(\.description) + batch.refused.map(\.session) {
         guard let session = SessionID(text), producer.mayWrite(to: session) else {
@@ -84,7 +85,9 @@ struct BatchRoute {
       }
     }
     try context.requireAny(of: sessions)
-    let ends = batch.readers.flatMap { [$0.batch.frames[0].timeMs, $0.batch.endMs] }
+    let ends =
+      batch.readers.flatMap { [$0.batch.frames[0].timeMs, $0.batch.endMs] }
+      + batch.additions.compactMap(\.times).flatMap { [$0.lowerBound, $0.upperBound] }
     return (sessions[0], (ends.min() ?? 0)...(ends.max() ?? 0))
   }
 

@@ -75,7 +75,7 @@ package struct IngestRoutes: Sendable {
     if parts.count == 3, parts[0] == "v1", parts[1] == "batches" {
       return try BatchRoute(context: context).admit(request, name: parts[2], producer)
     }
-    if parts.count == 4, parts[0] == "v1", parts[1] == "sessions", ["frames", "end"].contains(parts[3]) {
+    if parts.count == 4, parts[0] == "v1", parts[1] == "sessions", ["frames", "labels", "end"].contains(parts[3]) {
       guard let session = SessionID(parts[2]) else {
         throw ProblemDetails(.badRequest, "no session id", advice: SessionID.rule)
       }
@@ -83,8 +83,11 @@ package struct IngestRoutes: Sendable {
         throw ProblemDetails(session: session.description, notOf: producer)
       }
       guard request.method == "POST" else { throw ProblemDetails(allowing: "POST", not: request.method) }
-      return parts[3] == "end"
-        ? .answer(try frames.end(session, request, producer)) : try frames.admit(request, session, producer)
+      return switch parts[3] {
+      case "end": .answer(try frames.end(session, request, producer))
+      case "labels": try LabelRoute(context: context).admit(request, session, producer)
+      default: try frames.admit(request, session, producer)
+      }
     }
     throw ProblemDetails(
       .notFound, "nothing is at \(request.path.shortened(to: 300).oneLine)",

@@ -92,7 +92,7 @@ public final class BatchEncoder: Sendable {
     let opening = options.profile?.start(.open)
     var input = options.input
     input.session = session ?? input.session
-    input.takesFew = true
+    (input.takesFew, input.takesAdditions) = (true, true)
     let batch = try BatchSessions(
       reading: path, named: name, files: files, options: input, limits: options.limits, unpacker: options.decoders,
       cancellation: recordingActivity(cancellation))
@@ -190,6 +190,13 @@ public final class BatchEncoder: Sendable {
         guard case .quarantine(let bad) = Disposition(of: error, batch: batch.batch.name) else { throw error }
         let mark = try bad.marks.first ?? (batch.allSessions.count > 1 ? reader.mark(cancellation) : "")
         refused.append((RefusedSession(session: reader.batch.session.description, error: bad), mark))
+      }
+    }
+    for addition in batch.batch.additions {
+      do {
+        receipts.append(try store.add(addition, cancellation: cancellation))
+      } catch let deleted as SessionDeleted {
+        receipts.append(Receipt(refusing: batch.batch.name, for: deleted))
       }
     }
     guard !receipts.isEmpty else {

@@ -56,6 +56,8 @@ public enum Disposition: Equatable, Sendable {
     case let bad as BadBatch: self = .quarantine(bad)
     case let large as SegmentTooLarge:
       self = .quarantine(BadBatch("encode", batch, "\(large)", advice: SegmentTooLarge.advice))
+    // Its pictures may be on their way.
+    case let early as SessionUnpublished: self = .unknown(early.reason)
     case let late as BatchTimeout:
       self = .unknown(BadBatch("encode", batch, "\(late)", advice: "give it more --max-time, or split the batch"))
     // A damaged session is no fault of its new batch.

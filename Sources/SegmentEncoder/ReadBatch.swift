@@ -41,7 +41,7 @@ extension BatchEncoder {
     /// Whether it ends a session.
     package var isFinal: Bool { batch.readers.contains { $0.batch.isFinal } }
 
-    package var sessions: [SessionID] { batch.readers.map(\.batch.session) }
+    package var sessions: [SessionID] { batch.sessions }
     /// The step of the producer's trace.
     package var traceParent: TraceParent? { batch.readers.lazy.compactMap(\.batch.traceParent).first }
     /// Continues a trace in the sessions that state none.

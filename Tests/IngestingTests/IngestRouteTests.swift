@@ -169,6 +169,16 @@ import WorkQueues
         method: "POST", path: frames, status: status, values: ["id": "s", "t": t],
         headers: ["Content-Type": "image/jpeg"].merging(headers) { $1 }, body: body, routes: routes)
     }
+    let line = Array(#"{"timeMs":1767859512840,"text":"Add to cart"}"#.utf8)
+    func label(
+      _ status: Int, _ body: [UInt8], _ routes: IngestRoutes, headers: [String: String] = [:], sent: String? = nil
+    ) -> Trial {
+      Trial(
+        method: "POST", path: "/v1/sessions/{id}/labels", status: status,
+        values: ["id": "s"].merging(sent.map { ["sent": $0] } ?? [:]) { $1 }, headers: headers, body: body,
+        routes: routes)
+    }
+    let key = ["Idempotency-Key": "one"]
     func bare(
       _ method: String, _ path: String, _ status: Int, _ routes: IngestRoutes, value: String = "s",
       headers: [String: String] = [:]
@@ -200,6 +210,13 @@ import WorkQueues
       post(411, picture, open, headers: ["Content-Length": ""]), post(413, picture, small),
       post(415, picture, open, headers: ["Content-Type": "text/plain"]), post(422, Array(picture.dropLast(2)), open),
       post(429, picture, full), post(501, picture, try routes(hasPictures: false)), post(503, picture, low),
+      label(201, line, open, headers: key), label(200, line, open, headers: key),
+      label(409, line + line.map { $0 == 0x41 ? 0x42 : $0 }, open, headers: key),
+      label(400, line, open, sent: "now"), label(401, line, closed), label(403, line, closed, headers: token),
+      label(410, line, deleted), label(411, line, open, headers: ["Content-Length": ""]),
+      label(413, [UInt8](repeating: 32, count: 9 << 20), open),
+      label(415, line, open, headers: ["Content-Encoding": "gzip"]), label(422, [], open),
+      label(422, line + [10, 7], open), label(429, line, full), label(503, line, low),
       bare("POST", end, 202, open), bare("POST", end, 400, open, value: ".s"), bare("POST", end, 401, closed),
       bare("POST", end, 403, closed, headers: token),
       bare("POST", end, 503, try routes(isStopping: true)),

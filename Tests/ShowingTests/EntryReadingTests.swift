@@ -45,7 +45,8 @@ import Testing
     cached: [Int64: SessionPlayback.Entry] = [:]
   ) throws -> (entries: [SessionPlayback.Entry], problems: [Problem]) {
     let opened = try Directory(opening: directory.path)
-    return EntryReading(of: try SessionNames(in: opened).manifests, in: directory, opened, cached: cached).read()
+    return EntryReading(of: try SessionNames(in: opened).manifests, labels: [], in: directory, opened, cached: cached)
+      .read()
   }
 
   @Test func manifestsAreInOrderWithTheirProblems() throws {

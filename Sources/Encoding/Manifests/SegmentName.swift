@@ -16,12 +16,15 @@ package enum SegmentName {
   package static func event(_ startMs: Int64) -> String { stem(startMs) + ".sentry.json" }
   /// Returns the name of the words in its pictures.
   package static func text(_ startMs: Int64) -> String { stem(startMs) + ".text.json" }
+  /// Returns the name of the labels that came after its pictures.
+  package static func labels(_ startMs: Int64) -> String { stem(startMs) + ".labels.json" }
 
   // Each returns the start in a file's name, in unix milliseconds; nil for any other file.
   package static func start(ofManifest name: String) -> Int64? { start(of: name, ".json") }
   package static func start(ofVideo name: String) -> Int64? { start(of: name, ".mp4") }
   package static func start(ofEvent name: String) -> Int64? { start(of: name, ".sentry.json") }
   package static func start(ofText name: String) -> Int64? { start(of: name, ".text.json") }
+  package static func start(ofLabels name: String) -> Int64? { start(of: name, ".labels.json") }
   /// Only for the pack of a batch.
   package static func start(ofPack name: String) -> Int64? {
     pack(named: name).flatMap { $0.revision == 0 ? $0.startMs : nil }
@@ -41,6 +44,8 @@ package enum SegmentName {
   package static func start(ofManifest name: UnsafeRawBufferPointer) -> Int64? { unsafe start(of: name, ".json") }
 
   package static func start(ofVideo name: UnsafeRawBufferPointer) -> Int64? { unsafe start(of: name, ".mp4") }
+
+  package static func start(ofLabels name: UnsafeRawBufferPointer) -> Int64? { unsafe start(of: name, ".labels.json") }
 
   private static func start(of name: String, _ suffix: StaticString) -> Int64? {
     var name = name

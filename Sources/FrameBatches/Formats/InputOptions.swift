@@ -19,6 +19,8 @@ package struct InputOptions: Sendable, Equatable {
   /// Whether a form may take a batch of which it reads few names. Then the reader refuses a batch that loses most of its pictures, and a
   /// user may accept it.
   package var takesFew = false
+  /// Whether a batch may have labels only.
+  package var takesAdditions = false
   /// Milliseconds that are added to all instants of a batch: see ``Batch/clockOffsetMs``.
   package var clockOffsetMs: Int64 = 0
   /// Whether labels are read: see ``Label``.

@@ -46,6 +46,12 @@ package enum NativeFormat: BatchFormat {
     return JSONValue.object(members).bytes(pretty: true) + [UInt8(ascii: "\n")]
   }
 
+  /// Returns the text of a `batch.json` of a batch without pictures.
+  package static func description(of labels: [Label], for session: SessionID) -> [UInt8] {
+    JSONValue.object(["version": .number(1), "session": .string(session.description), "labels": labels.json])
+      .bytes(pretty: true) + [UInt8(ascii: "\n")]
+  }
+
   /// Returns the text of a `batch.json` for a growing folder of pictures whose names tell their times.
   package static func description(ofGrowing session: SessionID) -> [UInt8] {
     JSONValue.object(["version": .number(1), "session": .string(session.description), "grows": .bool(true)])

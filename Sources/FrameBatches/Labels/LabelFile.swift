@@ -15,7 +15,7 @@ package struct LabelFile: Sendable, Equatable {
   }
 
   /// The file's name in messages.
-  let name: String
+  package let name: String
   private(set) var entries: [Entry] = []
   /// The lines that are left out, with their reasons.
   private var faults: [String] = []

@@ -66,7 +66,7 @@ package struct LabelList: Sendable {
   }
 
   /// Tells the operator of labels that are left out; nil if none is.
-  var warning: String? {
+  package var warning: String? {
     guard omitted > 0 else { return nil }
     return omitted == 1 ? "1 label is left out: \(reason)" : "\(omitted) labels are left out; the first one: \(reason)"
   }

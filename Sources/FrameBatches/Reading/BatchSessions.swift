@@ -7,14 +7,19 @@ import Glibc
 package struct BatchSessions: Sendable {
   /// The name that the batch has in messages.
   package let name: String
-  /// One reader for each session; at least one.
+  /// One reader for each session; none of a batch without pictures, for those who take one.
   package private(set) var readers: [BatchReader]
+  /// The labels of a batch without pictures.
+  package private(set) var additions: [LabelAddition] = []
   /// The sessions of the batch that cannot be published.
   package let refused: [RefusedSession]
 
   init(name: String, readers: [BatchReader], refused: [RefusedSession]) {
     (self.name, self.readers, self.refused) = (name, readers, refused)
   }
+
+  /// The sessions that can be published, or get labels.
+  package var sessions: [SessionID] { readers.map(\.batch.session) + additions.map(\.session) }
 
   /// Continues a trace in the sessions that state none.
   package mutating func continueTrace(of step: TraceParent) {
@@ -51,7 +56,7 @@ package struct BatchSessions: Sendable {
     if let sessions = try BatchSessions(opened, limits: limits) {
       self = sessions
       // A process that has seen several sessions decodes none of them.
-      release.take()?(sessions.readers.count == 1 ? sessions.readers[0].batch.session : nil)
+      release.take()?(sessions.sessions.count == 1 ? sessions.sessions[0] : nil)
       return
     }
     let unknown = UnknownBatch.explain(opened.source, name: opened.name, limits: limits)
@@ -114,6 +119,11 @@ package struct BatchSessions: Sendable {
     }
     if !source.options.takesLabels { for index in drafts.indices { drafts[index].labels = LabelList() } }
     for index in drafts.indices { drafts[index].move(byMs: source.options.clockOffsetMs) }
+    if source.options.takesAdditions, drafts.count == 1, LabelAddition.isLabels(drafts[0], as: format) {
+      self.init(name: name, readers: [], refused: [])
+      additions = [try LabelAddition(drafts[0], of: source, name: name, limits: limits)]
+      return
+    }
     guard drafts.count <= Limits.maximumSessions else {
       throw BadBatch("read", name, "more than \(Limits.maximumSessions) sessions", advice: "split the batch")
     }
@@ -153,9 +163,7 @@ package struct BatchSessions: Sendable {
       }
     }
     guard !readers.isEmpty else { throw refused[0].error }
-    self.name = name
-    self.readers = readers
-    self.refused = refused
+    self.init(name: name, readers: readers, refused: refused)
   }
 
   /// Returns the entries of a container that are not read, without those that a list names as frames.

@@ -25,7 +25,7 @@ extension LabelList {
   /// Adds the labels of lines of JSON. A line that is none is left out.
   ///
   /// - Parameter name: of the file, for messages.
-  mutating func add(lines: [UInt8], of name: String) {
+  package mutating func add(lines: [UInt8], of name: String) {
     var number = 0
     for line in lines.split(separator: UInt8(ascii: "\n"), omittingEmptySubsequences: false) {
       number += 1

@@ -69,6 +69,7 @@ struct ObjectPublication: Publication {
           var latest: ObjectSession.Published? = next
           try session.removingObjectsIfDeleted {
             defer { latest = nil }
+            try session.moveLabels(into: own.map(\.segment.startMs), of: next)
             try store.updateViews(of: session, after: latest, own.map(\.segment))
             let known = zip(own, manifests).lazy.map { KnownSegment($0, staged: $1) }
             try store.updatePackages(of: session, with: known, after: latest)

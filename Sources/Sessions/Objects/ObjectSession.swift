@@ -42,6 +42,8 @@ struct ObjectSession: Sendable {
     var retention: SessionRetention?
     /// The part that compaction has seen; nil if there is none.
     var compaction: CompactedPart?
+    /// Counts up when labels come after their pictures; 0 if none came.
+    var labels = 0
     /// The tag of the head object; nil if there is none yet.
     fileprivate(set) var tag: ObjectTag?
 
@@ -144,9 +146,10 @@ struct ObjectSession: Sendable {
         try SessionRetention(json, of: id)
       }
       let compaction = try json.object?["compaction"].map { (json) throws(JSONError) in try CompactedPart(json) }
+      let labels = try json.object?["labels"].map { (_) throws(JSONError) in try json.count("labels") } ?? 0
       let published = Published(
         index: try SessionIndex(json, of: id), pages: pages, retention: retention, compaction: compaction,
-        tag: there.tag)
+        labels: Int(labels), tag: there.tag)
       let end = try json.object?["end"].map { (end) throws(JSONError) in try SessionEnd(end, of: id) }
       return Head(published: published, tag: there.tag, generation: generation, end: end)
     } catch let deleted as SessionDeleted {
@@ -239,6 +242,23 @@ struct ObjectSession: Sendable {
   func recordEnd(
     _ end: SessionEnd, cancellation: Cancellation
   ) throws -> (end: SessionEnd, published: Published)? {
+    let changed = try change(cancellation) { published, known in
+      guard known == nil else { return false }
+      (published.index.isComplete, known) = (true, end)
+      return true
+    }
+    return changed.map { ($0.end ?? end, $0.published) }
+  }
+
+  /// Changes the head of a session that has segments. If another process changes it at once, that is done again.
+  ///
+  /// - Parameter body: changes what is published, or the record of the end; returns false to leave all as it is.
+  /// - Returns: the session as it is then; nil if nothing is published.
+  /// - Throws: ``SessionDeleted``; ``Cancelled``.
+  @discardableResult
+  func change(
+    _ cancellation: Cancellation, _ body: (inout Published, inout SessionEnd?) throws -> Bool
+  ) throws -> (published: Published, end: SessionEnd?)? {
     var attempt = 0
     while true {
       try cancellation.check()
@@ -246,9 +266,9 @@ struct ObjectSession: Sendable {
       attempt += 1
       let head = try head()
       guard var published = head.published else { return nil }
-      if let known = head.end { return (known, published) }
-      published.index.isComplete = true
-      if let written = try write(published, over: head, end: end) { return (end, written) }
+      var end = head.end
+      guard try body(&published, &end) else { return (published, end) }
+      if let written = try write(published, over: head, end: end) { return (written, end) }
     }
   }
 
@@ -264,6 +284,7 @@ struct ObjectSession: Sendable {
     members["generation"] = head.generation.map { .string($0) }
     members["retention"] = next.retention?.json(of: id)
     members["compaction"] = next.compaction?.json
+    if next.labels > 0 { members["labels"] = .number(next.labels) }
     let bytes = JSONValue.object(members).bytes() + [UInt8(ascii: "\n")]
     guard let tag = try objects.put(headKey, .bytes(bytes), .json, when: .unchanged(since: head.tag)) else {
       return nil

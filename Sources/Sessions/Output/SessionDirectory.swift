@@ -164,7 +164,7 @@ package struct SessionDirectory {
 
   package func segment(_ startMs: Int64) throws -> PublishedSegment { try manifest(startMs).segment }
 
-  /// Returns a published segment and its manifest.
+  /// Returns a published segment and its manifest as it was written, without the labels that came later.
   ///
   /// - Throws: ``DamagedOutput``.
   package func manifest(_ startMs: Int64) throws -> (segment: PublishedSegment, json: JSONValue) {
@@ -187,7 +187,7 @@ package struct SessionDirectory {
     return segments
   }
 
-  /// Like ``manifest(_:)``, but checks the manifest's session and digest.
+  /// Like ``manifest(_:)``, but checks the manifest's session and digest, and has the labels that came later.
   package func soundManifest(_ startMs: Int64) throws -> (segment: PublishedSegment, json: JSONValue) {
     let (segment, json, _) = try soundManifest(startMs, in: Directory(opening: path, followingLinks: false))
     return (segment, json)
@@ -196,6 +196,7 @@ package struct SessionDirectory {
   /// Like ``soundManifest(_:)``, with the stamp of the file.
   ///
   /// - Parameter directory: that of the session. It is opened once for many segments.
+  /// - Throws: ``BadSession``, ``DamagedOutput``. Labels that came later and cannot be read are left out: `verify` reports them.
   package func soundManifest(
     _ startMs: Int64, in directory: Directory
   ) throws -> (segment: PublishedSegment, json: JSONValue, stamp: FileStamp?) {
@@ -211,7 +212,7 @@ package struct SessionDirectory {
     guard seal == json.object?["manifestSha256"]?.string else {
       throw BadSession(path + "/" + name, "edited: its digest is another")
     }
-    return (segment, json, file.stamp)
+    return (segment, try addedLabels(of: startMs, in: directory)?.joined(to: json) ?? json, file.stamp)
   }
 
   /// Returns the video of a published segment.

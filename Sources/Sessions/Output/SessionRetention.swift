@@ -49,7 +49,9 @@ package struct SessionRetention: Sendable, Equatable {
   /// Whether a file of the session's directory belongs to a removed segment.
   func removes(file: String) -> Bool {
     let start = SegmentName.start(ofVideo: file) ?? SegmentName.start(ofManifest: file)
-    return (start ?? SegmentName.start(ofEvent: file) ?? SegmentName.start(ofText: file)).map(removes) ?? false
+    return
+      (start ?? SegmentName.start(ofEvent: file) ?? SegmentName.start(ofText: file)
+      ?? SegmentName.start(ofLabels: file)).map(removes) ?? false
   }
 
   func bytes(of session: SessionID) -> [UInt8] { json(of: session).bytes() + [UInt8(ascii: "\n")] }

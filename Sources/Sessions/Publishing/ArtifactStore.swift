@@ -28,6 +28,10 @@ package protocol ArtifactStore: Sendable {
   /// - Returns: the batch if it is published as a whole; nil if nothing of it is left.
   /// - Throws: ``SessionDeleted``; ``Cancelled``.
   func rollBack(_ source: BatchReader, cancellation: Cancellation) throws -> PublishedBatch?
+  /// Adds labels to a session that is published. Those that it has are left out, so a batch may come again.
+  ///
+  /// - Throws: ``SessionUnpublished``; ``SessionDeleted``; ``Cancelled``.
+  func add(_ addition: LabelAddition, cancellation: Cancellation) throws -> Receipt
   /// The time until ``flushPending(all:)`` is due, in milliseconds; nil if all views are up to date.
   var dueInMs: Int? { get }
   /// Updates the views that are due, and those that a dead process left behind.
@@ -35,6 +39,14 @@ package protocol ArtifactStore: Sendable {
   /// - Parameter all: whether to update views that are not due, too. Then live playlists hold nothing back.
   /// - Returns: the updates that failed; they are retried later.
   func flushPending(all: Bool) -> [ViewUpdateFailure]
+}
+
+extension ArtifactStore {
+  /// For a store without published sessions.
+  package func add(_ addition: LabelAddition, cancellation: Cancellation) throws -> Receipt {
+    throw BadBatch(
+      "publish", addition.name, "labels without pictures", advice: "give labels with the pictures of their time")
+  }
 }
 
 /// Begins the publication of one video's batch. Its content is compared with what is published when it is committed.

@@ -236,6 +236,7 @@ private struct DirectoryPublication: Publication {
     // With a valid cache there are no orphans.
     if cache == nil { try directory.removeOrphans(keeping: Set(added.map(\.startMs))) }
     try store.place(missing.map { ($0.staged, $0.json) }, in: directory)
+    try directory.moveLabels(into: added.map(\.startMs), recent: cache?.recent, temporary: store.staging.temporaryFile)
     return isDeferred
   }
 
@@ -254,7 +255,8 @@ extension SessionDirectory {
   func rollBack(_ segments: [PublishedSegment]) throws {
     for segment in segments.reversed() {
       // The words go first: otherwise a crash would leave them to another segment of this start.
-      for name in [SegmentName.text(segment.startMs), SegmentName.manifest(segment.startMs), segment.file] {
+      let (start, file) = (segment.startMs, segment.file)
+      for name in [SegmentName.text(start), SegmentName.labels(start), SegmentName.manifest(start), file] {
         try removeFile(name)
       }
     }

@@ -32,6 +32,8 @@ public struct Receipt: Sendable, Equatable {
   public let duplicate: Bool
   /// Warnings about the files of the batch.
   public package(set) var warnings: [String]
+  /// The number of new labels, of a batch without pictures; else nil.
+  package private(set) var labels: Int?
   /// The batch's segments, in order.
   package let published: [PublishedSegment]
 
@@ -68,6 +70,19 @@ public struct Receipt: Sendable, Equatable {
     duplicate = false
   }
 
+  /// For a batch without pictures.
+  ///
+  /// - Parameters:
+  ///   - labels: the number of new ones; 0 if all of them had been published before.
+  ///   - segments: those that have them, in order, at least one unless no label is new.
+  package init(_ addition: LabelAddition, labels: Int, in segments: [PublishedSegment], warnings: [String]) {
+    (batch, session, refusal, self.labels) = (addition.name, addition.session, nil, labels)
+    (startMs, endMs) = (segments.first?.startMs ?? 0, segments.last?.endMs ?? 0)
+    (self.segments, frames, bytes) = (0, 0, 0)
+    (published, refused, self.warnings) = ([], [], warnings)
+    duplicate = labels == 0
+  }
+
   /// One line of JSON.
   public var json: String { JSONValue.object(members).line }
 
@@ -79,6 +94,7 @@ public struct Receipt: Sendable, Equatable {
       "refused": .array(refused.map(\.json)), "bytes": .number(bytes), "duplicate": .bool(duplicate),
       "warnings": .array(warnings.map { .string($0) }),
     ]
+    members["labels"] = labels.map { .number($0) }
     if let refusal {
       members["refusal"] = .string(refusal)
       // Nothing is published that they would be the bounds of.

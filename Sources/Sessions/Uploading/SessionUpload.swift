@@ -116,11 +116,17 @@ struct SessionUpload {
     }
   }
 
-  /// Writes the words that were read in a segment's pictures. They come before its publication: the next call has nothing to publish.
+  /// Writes the words that were read in a segment's pictures, and the labels that came later. They come before its publication: the next
+  /// call has nothing to publish.
   private func placeWords(of segment: PublishedSegment) throws {
-    let name = SegmentName.text(segment.startMs)
-    guard let words = try directory.bytes(of: name, limit: SegmentText.maximumBytes) else { return }
-    _ = try session.objects.put(session.key(name), .bytes(words), .json, when: .always)
+    let files = [
+      (SegmentName.text(segment.startMs), SegmentText.maximumBytes),
+      (SegmentName.labels(segment.startMs), AddedLabels.maximumBytes),
+    ]
+    for (name, limit) in files {
+      guard let bytes = try directory.bytes(of: name, limit: limit) else { continue }
+      _ = try session.objects.put(session.key(name), .bytes(bytes), .json, when: .always)
+    }
   }
 
   private func isTaken() -> Failure {

@@ -92,6 +92,7 @@ package enum Verification {
     problems += try directory.listedVideos().filter { !known.contains($0) }.map { .withoutManifest($0) }
     problems += problemsOfEnd(directory)
     problems += try directory.problemsOfTexts(names, segments)
+    problems += try directory.problemsOfAddedLabels(names, segments)
     problems += try problemsOfViews(names, segments, directory, repair: repair && problems.isEmpty, remedy)
     if segments.isEmpty { problems.append(Problem(file: path, what: "no published segment")) }
     let session = SessionIndex(session: directory.session, segments: segments)
@@ -102,7 +103,9 @@ package enum Verification {
 
   /// Returns files that no manifest names.
   private static func orphans(_ names: [String], _ segments: [PublishedSegment]) -> [Problem] {
-    let views = ViewList.all.flatMap { $0.names(of: segments) } + SessionDirectory.textNames(of: segments)
+    let views =
+      ViewList.all.flatMap { $0.names(of: segments) } + SessionDirectory.textNames(of: segments)
+      + segments.map { SegmentName.labels($0.startMs) }
     let known = Set(segments.map(\.file) + views + [".lock", SessionEnd.file, SessionRetention.file])
     return names.filter { !known.contains($0) && SegmentName.start(ofManifest: $0) == nil }
       .map { Problem(file: $0, what: "an orphan: no manifest knows it") }

@@ -12,23 +12,27 @@ struct SessionNames {
   private(set) var manifests: [Int64] = []
   /// The starts of the videos.
   private(set) var videos: Set<Int64> = []
+  /// The starts of the segments with labels that came later.
+  private(set) var labels: Set<Int64> = []
   /// Whether the session's end is recorded.
   private(set) var hasEnd = false
 
   init(in directory: Directory) throws(DiskError) {
-    var (manifests, videos, hasEnd): ([Int64], Set<Int64>, Bool) = ([], [], false)
+    var (manifests, videos, labels, hasEnd): ([Int64], Set<Int64>, Set<Int64>, Bool) = ([], [], [], false)
     try directory.visit { name in
       let bytes = UnsafeRawBufferPointer(start: name, count: strlen(name))
       if let start = SegmentName.start(ofManifest: bytes) {
         manifests.append(start)
       } else if let start = SegmentName.start(ofVideo: bytes) {
         videos.insert(start)
+      } else if let start = SegmentName.start(ofLabels: bytes) {
+        labels.insert(start)
       } else if strcmp(name, SessionEnd.file) == 0 {
         hasEnd = true
       }
     }
     manifests.sort()
-    (self.manifests, self.videos, self.hasEnd) = (manifests, videos, hasEnd)
+    (self.manifests, self.videos, self.labels, self.hasEnd) = (manifests, videos, labels, hasEnd)
   }
 }
 
@@ -46,6 +50,7 @@ final class EntryReading: Sendable {
   private static let maximumThreads = 4
 
   private let starts: [Int64]
+  private let labels: Set<Int64>
   private let directory: SessionDirectory
   private let opened: Directory
   private let cached: [Int64: SessionPlayback.Entry]
@@ -53,12 +58,14 @@ final class EntryReading: Sendable {
 
   /// - Parameters:
   ///   - starts: of the segments, in order.
+  ///   - labels: the starts of those with labels that came later.
   ///   - opened: the session's directory.
-  ///   - cached: entries of an earlier reading by their starts. They are valid while the stamps of their manifests stay.
+  ///   - cached: entries of an earlier reading by their starts. They are valid while the stamps of their files stay.
   init(
-    of starts: [Int64], in directory: SessionDirectory, _ opened: Directory, cached: [Int64: SessionPlayback.Entry]
+    of starts: [Int64], labels: Set<Int64>, in directory: SessionDirectory, _ opened: Directory,
+    cached: [Int64: SessionPlayback.Entry]
   ) {
-    (self.starts, self.directory, self.opened, self.cached) = (starts, directory, opened, cached)
+    (self.starts, self.labels, self.directory, self.opened, self.cached) = (starts, labels, directory, opened, cached)
   }
 
   /// Returns the entries in the order of their starts, and the problems of manifests that cannot be read.
@@ -104,7 +111,14 @@ final class EntryReading: Sendable {
   }
 
   private func entry(_ start: Int64, like other: SessionPlayback.Entry?) throws -> SessionPlayback.Entry {
-    if let entry = cached[start], entry.stamp == opened.stamp(of: SegmentName.manifest(start)) { return entry }
-    return try SessionPlayback.Entry(start, of: directory, in: opened, like: other)
+    let labelStamp = labels.contains(start) ? opened.stamp(of: SegmentName.labels(start)) : nil
+    if let entry = cached[start], entry.labelStamp == labelStamp,
+      entry.stamp == opened.stamp(of: SegmentName.manifest(start))
+    {
+      return entry
+    }
+    var entry = try SessionPlayback.Entry(start, of: directory, in: opened, like: other)
+    entry.labelStamp = labelStamp
+    return entry
   }
 }

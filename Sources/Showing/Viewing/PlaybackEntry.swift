@@ -12,6 +12,8 @@ extension SessionPlayback {
   package struct Entry: Sendable {
     /// Of the manifest.
     let stamp: FileStamp?
+    /// Of the labels that came later; nil if there are none.
+    var labelStamp: FileStamp?
     let segment: PublishedSegment
     let codec: String
     /// Lists as JSON.

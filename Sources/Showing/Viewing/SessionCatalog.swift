@@ -210,7 +210,7 @@ public final class SessionCatalog: Sendable {
     return startsMs
   }
 
-  /// Opens `session.json`, `session.ffconcat`, a video, a manifest or the words of a segment, or a fragment or an initialization in
+  /// Opens `session.json`, `session.ffconcat`, a video, a manifest, the words or the labels of a segment, or a fragment or an initialization in
   /// `hls/`.
   ///
   /// - Returns: nil for any other name, or if there is no plain file.
@@ -225,6 +225,7 @@ public final class SessionCatalog: Sendable {
     let isOurs =
       name == IndexText.jsonFile || name == IndexText.scriptFile || SegmentName.start(ofVideo: name) != nil
       || SegmentName.start(ofManifest: name) != nil || SegmentName.start(ofText: name) != nil
+      || SegmentName.start(ofLabels: name) != nil
     return isOurs ? try file(name, in: nil, of: session) : nil
   }
 
@@ -247,7 +248,9 @@ public final class SessionCatalog: Sendable {
     let names = try SessionNames(in: opened)
     let retention = try directory.retention()
     let starts = names.manifests.filter { retention?.removes($0) != true }
-    let (entries, problems) = EntryReading(of: starts, in: directory, opened, cached: cached).read()
+    let (entries, problems) = EntryReading(
+      of: starts, labels: names.labels, in: directory, opened, cached: cached
+    ).read()
     // First segments were removed meanwhile.
     if try !problems.isEmpty && directory.retention() != retention {
       return try read(directory, stamp, cached: cached, nowMs: nowMs)

@@ -40,11 +40,12 @@ struct BatchSelection: ParsableArguments {
 
   func validate() throws {
     let given = [!named.isEmpty, filesFrom != nil, folder != nil].count { $0 }
-    guard given > 0 else {
+    // Labels of a published session come without a batch.
+    guard given > 0 || CallOptions.has("--labels") else {
       throw ValidationError(
         "no batch; name some, or a list with --files-from, or a directory of batches with --batches")
     }
-    guard given == 1 else {
+    guard given <= 1 else {
       throw ValidationError(
         "batches are named, or come from a list (--files-from), or are a directory's (--batches): one of them")
     }
@@ -52,6 +53,9 @@ struct BatchSelection: ParsableArguments {
       throw ValidationError("standard input can be one batch only")
     }
   }
+
+  /// Whether the call names no batch.
+  var isEmpty: Bool { named.isEmpty && filesFrom == nil && folder == nil }
 
   /// Whether a machine has chosen the batches: a list, a directory, a part of them.
   var isBulk: Bool { filesFrom != nil || folder != nil || shard != nil }

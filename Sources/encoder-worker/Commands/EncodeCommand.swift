@@ -16,11 +16,14 @@ struct EncodeCommand: ReportingCommand {
       encoder-worker encode [<batch> ...] --output <dir> [<options>]
       encoder-worker encode [<batch> ...] --store <url> [<options>]
       encoder-worker encode [<batch> ...] --dry-run [<options>]
+      encoder-worker encode --labels <file> --session <id> --output <dir>
       """,
     discussion: """
       For pipelines and batch engines. The command does not change or move the batches, and a second run changes nothing. It prints a line for each batch, or with --json an object. Finished MP4 segments with Sentry's video events are a batch, too: their pictures are copied. SIGTERM or SIGINT: it abandons the batches in work and exits with 75; run it again for the rest.
 
       With --store, sessions go to output/ in an object store, without a queue. Calls on several hosts may add to one session.
+
+      --labels without a batch adds labels to a session that is published, by its --session. A second run adds none.
 
       --dry-run prints the format, the session, each frame with time, hold and size, the gaps, and refused files with the reason. It encodes nothing. Exit status 65 if a batch would be quarantined.
       """)
@@ -68,12 +71,19 @@ struct EncodeCommand: ReportingCommand {
     if let output { try requireName("--output", output, such: "sessions") }
     if CallOptions.has("--store") { try CallOptions.refuse("--output", "-o", with: "--store") }
     try storeLayout.validate(withStore: directory == nil)
+    if selection.isEmpty {
+      try CallOptions.refuse("--dry-run", with: "--labels without a batch")
+      guard session != nil else {
+        throw ValidationError("--labels without a batch adds to a published session: name it with --session")
+      }
+    }
     if output == nil && place.store == nil && !dryRun {
       throw MissingOption.error("--output <dir>", "\(Self.outputHelp) Or --store <url>.")
     }
   }
 
   func execute() throws {
+    if selection.isEmpty { return try addLabels() }
     if !dryRun { return try encode() }
     let batches = try selection.batches(output: nil)
     if batches.isEmpty { say("no batch to show") }
@@ -125,6 +135,22 @@ struct EncodeCommand: ReportingCommand {
     if let place = published.place(in: target.place), !results.json { answer(place.oneLine) }
     try end.get()
     if let own = outdatedViews.first(where: \.isOurs) { throw ExitStatus.afterRetry(of: own.error) }
+  }
+
+  /// Adds labels to a published session.
+  private func addLabels() throws {
+    guard let id = session.flatMap(SessionID.init), let file = try labels.file(forInputs: 1) else { return }
+    let target = try target(isOverdue: { false })
+    defer { target.store.staging.remove() }
+    do {
+      let receipt = try target.store.add(LabelAddition(file, to: id), cancellation: .never)
+      results.print(json: receipt.json, text: Self.text(receipt).oneLine)
+      for warning in receipt.warnings { say(warning) }
+      if !results.json { answer("the session is in \(target.place)/\(id)".oneLine) }
+    } catch let missing as SessionUnpublished {
+      throw Failure(
+        .input, "add", file.name, "\(missing)", advice: "encode its pictures first, or name another session")
+    }
   }
 
   /// Opens the store of segments.
@@ -198,6 +224,10 @@ struct EncodeCommand: ReportingCommand {
 
   private static func text(_ receipt: Receipt) -> String {
     if let refusal = receipt.refusal { return "\(receipt.batch): refused: \(refusal)" }
+    if let labels = receipt.labels {
+      return "\(receipt.batch): "
+        + (labels == 0 ? "no label is new" : "added \(count(labels, "label"))") + " in session \(receipt.session)"
+    }
     let verb = receipt.duplicate ? "published before" : "published"
     return "\(receipt.batch): \(verb): session \(receipt.session), \(count(receipt.segments, "segment")), "
       + "\(count(receipt.frames, "frame")), \(duration(ms: receipt.endMs - receipt.startMs)), "

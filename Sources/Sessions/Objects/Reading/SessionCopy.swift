@@ -18,8 +18,8 @@ package final class SessionCopy: VideoFiles {
     /// The starts of the videos that the store has.
     var videos: Set<Int64> = []
     var pages: [String: [SessionEntry]] = [:]
-    /// The tags of the words that were copied, by the starts of their segments.
-    var words: [Int64: ObjectTag] = [:]
+    /// The tags of the words and labels that were copied, by the names of their files.
+    var words: [String: ObjectTag] = [:]
     /// The starts of the manifests that were fetched and not published here, because the copy was ended.
     var fetched: Set<Int64> = []
     /// Bytes of the files beside the videos.
@@ -100,10 +100,11 @@ package final class SessionCopy: VideoFiles {
       return false
     }
     let new = entries.filter { old.entries[$0.startMs] == nil }
-    let listed = try list(new, of: entries, progress: progress)
+    let hasLabels = index.published.labels != old.index?.published.labels ?? 0
+    let listed = try list(new, of: entries, isWhole: hasLabels, progress: progress)
     try fetch(new.filter { !old.fetched.contains($0.startMs) }, listed, progress)
-    let words = listed.words.filter { byStart[$0.key] != nil && old.words[$0.key] != $0.value.tag }
-    try fetch(words, progress)
+    let words = listed.words.filter { byStart[$0.value.startMs] != nil && old.words[$0.key] != $0.value.tag }
+    try fetch(words.keys, progress)
     do {
       try publish(new, words: words.keys.sorted(), index.views(of: entries) + index.records)
     } catch {
@@ -116,7 +117,7 @@ package final class SessionCopy: VideoFiles {
       (state.tag, state.generation, state.stamp) = (head.tag, head.generation, stamp)
       (state.index, state.pages, state.entries) = (index, pages, byStart)
       state.videos.formUnion(listed.videos)
-      for (start, word) in words { state.words[start] = word.tag }
+      for (name, word) in words { state.words[name] = word.tag }
       state.fetched = []
       state.kept.isSettled = false
     }
@@ -140,14 +141,20 @@ package final class SessionCopy: VideoFiles {
     var videos: Set<Int64> = []
     /// When manifests were written, in unix milliseconds.
     var writtenMs: [Int64: Int64] = [:]
-    var words: [Int64: (tag: ObjectTag, size: Int)] = [:]
+    /// Words and labels, by the names of their files.
+    var words: [String: (startMs: Int64, tag: ObjectTag)] = [:]
   }
 
+  /// Maximum size of a file of words or labels.
+  private static let wordBytes = max(SegmentText.maximumBytes, AddedLabels.maximumBytes)
   /// Segments before the new ones whose words may have come since.
   private static let listedAgain = 64
 
-  private func list(_ new: [SessionEntry], of entries: [SessionEntry], progress: () throws -> Void) throws -> Listed {
-    let recent = entries[max(0, entries.count - Self.listedAgain)]
+  /// - Parameter isWhole: whether labels of any segment may have come since.
+  private func list(
+    _ new: [SessionEntry], of entries: [SessionEntry], isWhole: Bool, progress: () throws -> Void
+  ) throws -> Listed {
+    let recent = entries[isWhole ? 0 : max(0, entries.count - Self.listedAgain)]
     let first = min(new.first?.startMs ?? recent.startMs, recent.startMs)
     var listed = Listed()
     if let pack = new.first(where: { $0.pack != nil })?.pack {
@@ -167,8 +174,10 @@ package final class SessionCopy: VideoFiles {
         listed.videos.insert(start)
       } else if let start = SegmentName.start(ofManifest: name) {
         listed.writtenMs[start] = object.modifiedMs
-      } else if let start = SegmentName.start(ofText: name), object.size <= SegmentText.maximumBytes {
-        listed.words[start] = (object.tag, object.size)
+      } else if let start = SegmentName.start(ofText: name) ?? SegmentName.start(ofLabels: name),
+        object.size <= Self.wordBytes
+      {
+        listed.words[name] = (start, object.tag)
       }
     }
     return listed
@@ -218,14 +227,13 @@ package final class SessionCopy: VideoFiles {
     _ = state.withLock { $0.fetched.insert(entry.startMs) }
   }
 
-  /// Fetches words. A reader checks them.
-  private func fetch(_ words: [Int64: (tag: ObjectTag, size: Int)], _ progress: () throws -> Void) throws {
+  /// Fetches words and labels. A reader checks them.
+  private func fetch(_ words: some Sequence<String>, _ progress: () throws -> Void) throws {
     _ = try ParallelFetch.map(
-      Array(words.keys),
-      { [self] start in
-        let name = SegmentName.text(start)
+      Array(words),
+      { [self] name in
         do {
-          if let bytes = try session.objects.get(session.key(name), limit: SegmentText.maximumBytes)?.bytes {
+          if let bytes = try session.objects.get(session.key(name), limit: Self.wordBytes)?.bytes {
             try write(name, bytes)
           }
         } catch is ObjectTooLarge {
@@ -236,12 +244,10 @@ package final class SessionCopy: VideoFiles {
 
   /// Gives files their names, in the order in which a worker does.
   private func publish(
-    _ new: [SessionEntry], words: [Int64], _ others: [(name: String, bytes: [UInt8])]
+    _ new: [SessionEntry], words: [String], _ others: [(name: String, bytes: [UInt8])]
   ) throws {
     for entry in new { try move(SegmentName.manifest(entry.startMs)) }
-    for start in words where DurableFile.exists(self.new + "/" + SegmentName.text(start)) {
-      try move(SegmentName.text(start))
-    }
+    for name in words where DurableFile.exists(self.new + "/" + name) { try move(name) }
     for (name, bytes) in others {
       try write(name, bytes)
       try move(name)

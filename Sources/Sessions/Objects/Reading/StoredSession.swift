@@ -22,7 +22,7 @@ package struct StoredSession {
   let entries: [SessionEntry]
   let objects: StoredObjects
 
-  /// Copies the manifests.
+  /// Copies the manifests, and the labels that came later.
   ///
   /// - Parameters:
   ///   - output: an existing private directory, for this copy only.
@@ -43,6 +43,7 @@ package struct StoredSession {
     for (name, bytes) in index.records { try write(name, bytes) }
     let groups = PackPlace.groups(of: entries, \.manifest)
     _ = try ParallelFetch.map(groups, objects.fetchManifests) { try progress($0, groups.count) }
+    try fetchLabels()
   }
 
   /// Writes `session.json` and `session.ffconcat` from the index. Call it for a whole session.

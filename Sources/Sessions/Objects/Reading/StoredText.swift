@@ -110,23 +110,7 @@ private struct StoredTexts {
 
   /// Returns the starts of the segments with words in the store, those of a part.
   private func presentStarts(fromMs: Int64) throws -> Set<Int64> {
-    let prefix = session.key("segment-")
-    let first = fromMs > 0 ? session.key(SegmentName.video(fromMs - 1)) : nil
-    var walk = ListWalk(prefix, of: session.objects, name: session.name, after: first)
-    var (starts, others): (Set<Int64>, Int) = ([], 0)
-    // A segment has four objects.
-    let most = 8 * copy.index.published.index.count + 10_000
-    while let page = try walk.next() {
-      for object in page {
-        let name = String(object.key.dropFirst(session.key("").count))
-        if let start = SegmentName.start(ofText: name) { starts.insert(start) }
-      }
-      others += page.count
-      guard others <= most else {
-        throw BadSession(session.place, "more than \(most) objects", advice: "remove those that are not ours")
-      }
-    }
-    return starts
+    try session.starts(SegmentName.start(ofText:), fromMs: fromMs, segments: copy.index.published.index.count)
   }
 
   /// Writes the words of the first segments that were not written before.

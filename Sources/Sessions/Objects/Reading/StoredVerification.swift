@@ -188,6 +188,7 @@ private struct SessionNames {
       [IndexText.jsonFile, IndexText.scriptFile] + starts.map(SegmentName.event) + starts.map(SegmentName.text))
     let own = entries.filter { $0.pack == nil }.map(\.startMs)
     all = views.union(own.map(SegmentName.video)).union(own.map(SegmentName.manifest))
+      .union(starts.map(SegmentName.labels))
       .union(entries.compactMap { $0.pack?.file }).union(ViewList.directories).union([
         SessionEnd.file, SessionRetention.file,
       ])

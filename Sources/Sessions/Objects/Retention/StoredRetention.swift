@@ -346,15 +346,10 @@ extension ObjectSession {
 
   /// Records that no object of removed segments is left.
   fileprivate func endRemoval(of retention: SessionRetention, _ cancellation: Cancellation) throws {
-    var attempt = 0
-    while true {
-      try cancellation.check()
-      SegmentWriteConflict.pause(attempt)
-      attempt += 1
-      let head = try head()
-      guard var published = head.published, published.retention?.startMs == retention.startMs else { return }
+    try change(cancellation) { published, _ in
+      guard published.retention?.startMs == retention.startMs else { return false }
       published.retention?.isRemoving = false
-      if try write(published, over: head, end: head.end) != nil { return }
+      return true
     }
   }
 }

@@ -80,10 +80,13 @@ extension ViewUpdate {
     let retention = try directory.retention()
     let listed = entries.compactMap { SegmentName.start(ofManifest: $0.name) }.filter { retention?.removes($0) != true }
     let views = try ViewList.all.filter { try wanted.contains($0.kind) || $0.isPresent(in: directory, entries) }
+    let hasMarks = views.contains { $0.kind == .hls }
     var update = self
     let segments = try listed.sorted().map { start in
       let (segment, json) = try directory.manifest(start)
-      if views.contains(where: { $0.kind == .hls }) { update.marks[start] = SegmentMarks(json, of: segment) }
+      if hasMarks {
+        update.marks[start] = SegmentMarks(try directory.addedLabels(of: start)?.joined(to: json) ?? json, of: segment)
+      }
       return segment
     }
     guard !segments.isEmpty else {
