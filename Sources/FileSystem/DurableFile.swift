@@ -19,6 +19,13 @@ package enum DurableFile {
     }
   }
 
+  /// Brings a file to the disk.
+  package static func sync(_ path: String) throws(DiskError) {
+    let file = try check("open", path) { open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW) }
+    defer { close(file) }
+    try check("fsync", path) { fsync(file) }
+  }
+
   /// Replaces a file atomically.
   package static func replace(_ path: String, _ bytes: [UInt8], temporary: String) throws(DiskError) {
     unlink(temporary)

@@ -32,6 +32,18 @@ package struct SessionEvent: Event {
       timeMs)
   }
 
+  /// - Parameters:
+  ///   - files: those that were made of it.
+  ///   - timeMs: when the event is made, in unix milliseconds.
+  package init(exported session: EndedSession, _ files: [ExportedFile], timeMs: Int64 = WallClock.nowMs) {
+    let list = files.map { file in
+      JSONValue.object([
+        "file": .string(ExportedFile.directory + "/" + file.name), "bytes": .number(file.bytes),
+      ])
+    }
+    self.init("session.exported", session, ["files": .array(list)], key: "\(session.end.endedMs)", timeMs)
+  }
+
   private init(_ name: String, _ ended: EndedSession, _ facts: [String: JSONValue], key parts: String, _ timeMs: Int64)
   {
     (session, traceParent) = (ended.end.session, ended.traceParent)

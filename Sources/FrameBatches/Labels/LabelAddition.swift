@@ -20,6 +20,11 @@ package struct LabelAddition: Sendable {
     (name, self.session, source, warnings) = (file.name, session, .file(file), [])
   }
 
+  /// - Parameter labels: of a session, in the order of their times.
+  package init(_ labels: [Label], to session: SessionID, name: String) {
+    (self.name, self.session, source, warnings) = (name, session, .labels(labels), [])
+  }
+
   /// - Parameter labels: those that cannot be used are left out, with a warning.
   package init(_ labels: LabelList, to session: SessionID, name: String, limits: Limits = Limits()) {
     var labels = labels

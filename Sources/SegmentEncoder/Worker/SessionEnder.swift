@@ -276,18 +276,29 @@ extension Worker {
       let event = SessionEvent(ended: session)
       write?(event)
       if queue.takesEvents { try queue.announce(key: event.key, event: event.line) }
+      exports?.note(session)
       if let notifier { return notifier.add(.end(held), event) }
-      try store.removeEndRequest(held)
-      ends.forget(held.request.session)
-      compaction?.add(held.request.session)
+      finish(held, keeping: nil)
     }
   }
 
   /// Removes the request of an end whose event is delivered, or refused by its receiver. For any thread.
   func finish(_ held: HeldEndRequest, keeping refused: RefusedNotification?) {
-    defer { ends.forget(held.request.session) }
     do {
       if let refused { try queue.notifications.add(refused) }
+      if exports?.add(held) != true { complete(held) }
+    } catch {
+      ends.forget(held.request.session)
+      // The event is sent again.
+      logger.error(
+        "session.failed", metadata: ["session": "\(held.request.session)", "error": "\(error)"])
+    }
+  }
+
+  /// Removes the request of an end, after all that follows from the end. For any thread.
+  func complete(_ held: HeldEndRequest) {
+    defer { ends.forget(held.request.session) }
+    do {
       try store.removeEndRequest(held)
       compaction?.add(held.request.session)
     } catch {

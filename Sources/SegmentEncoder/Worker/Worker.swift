@@ -33,6 +33,8 @@ package final class Worker: Sendable {
   let texts: TextPasses?
   /// Brings sessions into a store; nil if they stay here.
   package let uploads: UploadPasses?
+  /// Makes files of sessions that have ended; nil for none.
+  package let exports: ExportPasses?
   /// Compacts sessions; nil to leave them as they are.
   let compaction: SessionPasses?
   private let rules: WorkerRules
@@ -46,17 +48,19 @@ package final class Worker: Sendable {
   /// - Parameters:
   ///   - texts: reads the words in what is published; nil if nobody asks for them.
   ///   - uploads: brings sessions into a store; nil if they stay here.
+  ///   - exports: makes files of sessions that have ended; nil for none.
   ///   - compaction: compacts sessions; nil to leave them as they are.
   package init(
     _ id: WorkerID, queue: any BatchQueue, store: any WorkerStore, options: BatchEncoder.Options,
     _ rules: WorkerRules = WorkerRules(), texts: TextPasses? = nil, uploads: UploadPasses? = nil,
+    exports: ExportPasses? = nil,
     compaction: SessionPasses? = nil, reports: WorkerReports
   ) {
     self.queue = queue
     self.store = store
     self.options = options
     self.rules = rules
-    (self.texts, self.uploads, self.compaction) = (texts, uploads, compaction)
+    (self.texts, self.uploads, self.exports, self.compaction) = (texts, uploads, exports, compaction)
     (write, notifier) = (reports.write, reports.notifier)
     var own = reports.logger
     own[metadataKey: "worker"] = "\(id)"

@@ -92,7 +92,7 @@ package final class WorkerLoop: Sendable {
       drains
       ? []
       : try [retention, worker.compaction].compactMap { try $0?.start() }
-        + [worker.uploads?.start(worker)].compactMap { $0 }
+        + [worker.uploads?.start(worker), worker.exports?.start(worker)].compactMap { $0 }
     defer { for thread in passes { thread.stop() } }
     try worker.texts?.start()
 
@@ -147,6 +147,7 @@ package final class WorkerLoop: Sendable {
       case .batch(let batch): _ = record(worker.finish(batch, keeping: refused))
       case .end(let end): worker.finish(end, keeping: refused)
       case .upload(let session): worker.finish(upload: session, keeping: refused)
+      case .export: worker.finishExport(keeping: refused)
       }
     }
   }
@@ -267,10 +268,11 @@ package final class WorkerLoop: Sendable {
     }
     pool.join()
     worker.texts?.finish(all: drains && !shutdown.isStopping)
+    if drains { exportAll() }
     if drains { uploadAll() }
-    while delivers, !isDelivered, notifier?.isFailing == false, retries.fatal == nil, shutdown.shouldContinue() {
-      wait(ms: 100)
-    }
+    if delivers { deliver() }
+    // What follows from ends whose events are delivered now.
+    if drains, exportAll(), delivers { deliver() }
     let undelivered: [Claim] =
       notifier?.stop().compactMap { subject in if case .batch(let batch) = subject { batch.claim } else { nil } } ?? []
     for claim in pool.remaining.compactMap(\.claim) + retries.held + undelivered {
@@ -293,6 +295,21 @@ package final class WorkerLoop: Sendable {
     flushPending(all: true)
     worker.queue.leave()
     worker.store.staging.remove()
+  }
+
+  /// Waits until the events are delivered, or cannot be.
+  private func deliver() {
+    while !isDelivered, notifier?.isFailing == false, retries.fatal == nil, shutdown.shouldContinue() { wait(ms: 100) }
+  }
+
+  /// Makes the files of sessions that have ended, at the end of a drain.
+  ///
+  /// - Returns: whether there were any to make.
+  @discardableResult
+  private func exportAll() -> Bool {
+    guard let exports = worker.exports, exports.isOwing, !shutdown.isStopping else { return false }
+    if let failure = exports.pass(worker, all: true) { retries.record(failure, isSystemWide: false) }
+    return true
   }
 
   /// Brings into the store what is due, at the end of a drain.

@@ -89,6 +89,14 @@ extension SessionDirectory {
     return added
   }
 
+  /// Returns the bytes of all files of labels.
+  func addedLabelBytes() throws -> Int {
+    let names = try Directory(opening: path, followingLinks: false).entries().map(\.name)
+    return try names.filter { SegmentName.start(ofLabels: $0) != nil }.reduce(0) {
+      try $0 + DurableFile.size(of: path + "/" + $1)
+    }
+  }
+
   /// Returns what is wrong with the files of labels.
   ///
   /// - Parameter names: in the session's directory.

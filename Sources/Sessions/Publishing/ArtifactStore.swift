@@ -67,6 +67,17 @@ package protocol WorkerStore: ArtifactStore, EndingStore {
     cancellation: Cancellation,
     progress: (Int, Int) throws -> Void
   ) throws -> SessionTextReport
+  /// Makes files of a session that has ended, and keeps them in `exports/` of the session. Those that are there stay.
+  ///
+  /// - Parameters:
+  ///   - names: of the files.
+  ///   - make: makes a file. It gets the path of the session, or of a copy, and a new path for the file.
+  /// - Returns: all of them; nil if the session is gone.
+  /// - Throws: errors of `make`; ``SessionDeleted``, ``DiskError``, ``Cancelled``; an error of the store. Files that were made before stay.
+  func export(
+    _ names: [String], of session: SessionID, cancellation: Cancellation,
+    make: (_ session: String, _ name: String, _ target: String) throws -> Void
+  ) throws -> [ExportedFile]?
   /// Returns the arguments by which the command `text` takes a session, for messages.
   func textArguments(of session: String) -> String
 }

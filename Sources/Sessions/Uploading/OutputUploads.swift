@@ -328,7 +328,8 @@ private struct SessionUploadWork {
     // The end has to be announced first: the request for that goes with the session.
     let hasEnded = try directory.hasAnnouncedEnd() && directory.recordedEnd() != nil
     parts = UploadRecord.Parts(
-      segments: try (directory.retention()?.segments ?? 0) + starts.count, lastMs: lastMs, hasEnded: hasEnded)
+      segments: try (directory.retention()?.segments ?? 0) + starts.count, lastMs: lastMs, hasEnded: hasEnded,
+      labels: try directory.addedLabelBytes())
     record = try UploadRecord.read(directory).flatMap { $0.store == store ? $0 : nil }
   }
 

@@ -40,6 +40,8 @@ struct SessionUpload {
         let missing = try missing(of: sources, in: head.published)
         guard !missing.isEmpty else {
           if let end, head.end == nil { _ = try session.recordEnd(end, cancellation: cancellation) }
+          _ = try addLabels(of: starts)
+          try placeExports()
           try store.updateViews(of: session, after: nil)
           return Result()
         }
@@ -50,7 +52,8 @@ struct SessionUpload {
         for source in missing { try placeWords(of: source.segment) }
         try cancellation.check()
         guard let next = try session.publish(placed.map(\.entry), after: head, end: end) else { continue }
-        try store.updateViews(of: session, after: next)
+        try placeExports()
+        try store.updateViews(of: session, after: addLabels(of: starts) ? nil : next)
         return Result(segments: placed.count, bytes: placed.reduce(0) { $0 + $1.segment.bytes })
       }
     }
@@ -116,16 +119,29 @@ struct SessionUpload {
     }
   }
 
-  /// Writes the words that were read in a segment's pictures, and the labels that came later. They come before its publication: the next
-  /// call has nothing to publish.
+  /// Writes the words that were read in a segment's pictures. They come before its publication: the next call has nothing to publish.
   private func placeWords(of segment: PublishedSegment) throws {
-    let files = [
-      (SegmentName.text(segment.startMs), SegmentText.maximumBytes),
-      (SegmentName.labels(segment.startMs), AddedLabels.maximumBytes),
-    ]
-    for (name, limit) in files {
-      guard let bytes = try directory.bytes(of: name, limit: limit) else { continue }
-      _ = try session.objects.put(session.key(name), .bytes(bytes), .json, when: .always)
+    let name = SegmentName.text(segment.startMs)
+    guard let words = try directory.bytes(of: name, limit: SegmentText.maximumBytes) else { return }
+    _ = try session.objects.put(session.key(name), .bytes(words), .json, when: .always)
+  }
+
+  /// Adds the labels that came after their pictures. The store leaves out those that it has.
+  ///
+  /// - Returns: whether there are any.
+  private func addLabels(of starts: [Int64]) throws -> Bool {
+    let opened = try Directory(opening: directory.path, followingLinks: false)
+    let labels = try starts.flatMap { try directory.addedLabels(of: $0, in: opened)?.labels ?? [] }.inOrder
+    guard !labels.isEmpty else { return false }
+    _ = try store.add(LabelAddition(labels, to: directory.session, name: directory.path), cancellation: cancellation)
+    return true
+  }
+
+  /// Writes the files that were made at the session's end.
+  private func placeExports() throws {
+    for name in try directory.exports() {
+      _ = try session.objects.put(
+        session.exportKey(name), .file(directory.exportPath(name)), ObjectKind(ofExport: name), when: .always)
     }
   }
 

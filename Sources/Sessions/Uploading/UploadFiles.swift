@@ -27,14 +27,18 @@ struct UploadRecord: Equatable {
     /// The start of the last one, in unix milliseconds.
     let lastMs: Int64
     let hasEnded: Bool
+    /// The bytes of the labels that came after their pictures.
+    let labels: Int
   }
 
   var bytes: [UInt8] {
-    JSONValue.object([
+    var members: [String: JSONValue] = [
       "format": .string(Self.format), "store": .string(store), "segments": .number(parts.segments),
       "lastMs": .number(parts.lastMs), "ended": .bool(parts.hasEnded), "uploadedMs": .number(uploadedMs),
       "announced": .bool(isAnnounced),
-    ]).bytes() + [UInt8(ascii: "\n")]
+    ]
+    if parts.labels > 0 { members["labels"] = .number(parts.labels) }
+    return JSONValue.object(members).bytes() + [UInt8(ascii: "\n")]
   }
 
   init(store: String, _ parts: Parts, uploadedMs: Int64) {
@@ -46,7 +50,7 @@ struct UploadRecord: Equatable {
     store = try json.required("store", .string)
     parts = Parts(
       segments: Int(try json.count("segments")), lastMs: try json.count("lastMs"),
-      hasEnded: try json.required("ended", .bool))
+      hasEnded: try json.required("ended", .bool), labels: Int(try json.optional("labels", .integer) ?? 0))
     uploadedMs = try json.count("uploadedMs")
     isAnnounced = try json.required("announced", .bool)
   }

@@ -106,7 +106,8 @@ package enum Verification {
     let views =
       ViewList.all.flatMap { $0.names(of: segments) } + SessionDirectory.textNames(of: segments)
       + segments.map { SegmentName.labels($0.startMs) }
-    let known = Set(segments.map(\.file) + views + [".lock", SessionEnd.file, SessionRetention.file])
+    let known = Set(
+      segments.map(\.file) + views + [".lock", SessionEnd.file, SessionRetention.file, ExportedFile.directory])
     return names.filter { !known.contains($0) && SegmentName.start(ofManifest: $0) == nil }
       .map { Problem(file: $0, what: "an orphan: no manifest knows it") }
   }

@@ -130,18 +130,23 @@ struct PicturesCommand: ReportingCommand {
   }
 
   private func write(_ path: String, _ decoders: DecoderForkServer?) throws {
+    let written = try withProgress(in: "pictures") { try pictures(of: path, to: to, decoders, progress: $0) }
+    for warning in written.warnings { say("\(source.session): \(warning.file): \(warning.what)") }
+    results.print(json: written.json, text: Self.text(written, at: self.to))
+  }
+
+  /// Writes the pictures of a session's directory.
+  func pictures(
+    of path: String, to target: String, _ decoders: DecoderForkServer?, progress: (Int, Int) throws -> Void
+  ) throws -> WrittenPictures {
     var choice = PictureChoice()
     (choice.changedOnly, choice.minChange) = (changedOnly, minChange)
     (choice.max, choice.maxTokens, choice.maxSide) = (max, maxTokens, maxSide)
     let (from, to) = try part.instants()
     let clip = Clip(from: from, to: to)
-    let written = try withProgress(in: "pictures") {
-      try SessionPictures.write(
-        of: path, showing: clip, choice, to: self.to, as: imageFormat == .png ? .png : .jpeg, decoders: decoders,
-        progress: $0)
-    }
-    for warning in written.warnings { say("\(source.session): \(warning.file): \(warning.what)") }
-    results.print(json: written.json, text: Self.text(written, at: self.to))
+    return try SessionPictures.write(
+      of: path, showing: clip, choice, to: target, as: imageFormat == .png ? .png : .jpeg, decoders: decoders,
+      progress: progress)
   }
 
   private static func text(_ written: WrittenPictures, at path: String) -> String {

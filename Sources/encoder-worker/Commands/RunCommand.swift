@@ -93,6 +93,7 @@ struct RunCommand: ReportingCommand {
 
   @OptionGroup var ingest: IngestOptions
   @OptionGroup var uploads: UploadOptions
+  @OptionGroup var exports: ExportOptions
   @OptionGroup var retention: RetentionOptions
   @OptionGroup var notifications: NotificationOptions
   @OptionGroup var capture: CaptureArguments
@@ -160,7 +161,8 @@ struct RunCommand: ReportingCommand {
     let logger = log.logger()
     let notifier = try notifications.notifier()
     let options = try encoding.encoder(
-      capture.options(readsLists: false), segment: segments.segment, readsVideos: text.text)
+      capture.options(readsLists: false), segment: segments.segment,
+      readsVideos: text.text || !exports.export.isEmpty)
     clinux_release_code()
     // Before any thread is started, and before the worker makes files: a failure leaves nothing to clean up.
     let ingestListener = try ingest.listener()
@@ -169,7 +171,7 @@ struct RunCommand: ReportingCommand {
     let (handover, restart) = (Handover.take(), WorkerRestart())
     // Bind the socket before the worker makes files: a failure leaves nothing to clean up.
     let socket = try listen.map { try ListeningSocket(at: $0) }
-    if hls || thumbnails || text.text { try FormatLibrary.load() }
+    if hls || thumbnails || text.text || !exports.export.isEmpty { try FormatLibrary.load() }
     let engine = try text.engine(encoding.sandbox)
     let id = WorkerID()
     let isNew = source.spool.map { !DurableFile.isReachableDirectory($0 + "/incoming") } ?? false
@@ -196,7 +198,8 @@ struct RunCommand: ReportingCommand {
     let worker = Worker(
       id, queue: queue, store: store, options: options, rules,
       texts: text.passes(engine, store, options, freeSpace.rule, shutdown, logger), uploads: uploading?.passes,
-      compaction: compaction(in: store, shutdown, logger), reports: reports)
+      exports: exports.passes(options.decoders, shutdown), compaction: compaction(in: store, shutdown, logger),
+      reports: reports)
     let loop = WorkerLoop(
       worker, threads: segments.threads, drains: drain, shutdown: shutdown,
       retention: passes(in: store, shutdown, worker.logger))
@@ -315,6 +318,11 @@ struct RunCommand: ReportingCommand {
     return counters.quarantined > 0 && !isStopping ? ExitStatus.badBatch : nil
   }
 
+  /// Whether something follows from the end of a session.
+  private var announcesEnds: Bool {
+    notifications.json || notifications.notify != nil || !exports.export.isEmpty
+  }
+
   /// Opens the queue of batches and the store of segments.
   private func open(
     _ remote: RemoteBackends?, as id: WorkerID, _ options: BatchEncoder.Options, _ shutdown: ShutdownState
@@ -322,7 +330,7 @@ struct RunCommand: ReportingCommand {
     let kinds = ViewKinds.on([(.hls, hls), (.thumbnails, thumbnails), (.sentry, events.sentry)])
     guard let remote else {
       let views = SessionViews(
-        kinds, announcesEnds: notifications.json || notifications.notify != nil,
+        kinds, announcesEnds: announcesEnds,
         isWindow: !retention.limits.isEmpty || uploads.uploadEvery != nil,
         shouldContinue: shutdown.shouldContinue)
       return try SpoolWorker.open(source.spool ?? "", output: output, as: id, lease: lease, views)
@@ -336,7 +344,7 @@ struct RunCommand: ReportingCommand {
       queue,
       ObjectStore(
         remote.objects, name: remote.name, staging: staging, kinds,
-        announcesEnds: queue.takesEvents || notifications.json || notifications.notify != nil || compact,
+        announcesEnds: queue.takesEvents || announcesEnds || compact,
         findsQuiet: endAfter != nil, isWindow: !retention.limits.isEmpty, layout: storeLayout.layout)
     )
   }

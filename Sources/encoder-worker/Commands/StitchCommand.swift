@@ -122,7 +122,7 @@ struct StitchCommand: ReportingCommand {
     }
   }
 
-  private var form: FilmForm { FilmForm(ofName: to ?? "", maxSide: size.maxSide) }
+  var form: FilmForm { FilmForm(ofName: to ?? "", maxSide: size.maxSide) }
 
   func execute() throws {
     if presigned.presign, let playlist = format.playlist {
@@ -144,14 +144,21 @@ struct StitchCommand: ReportingCommand {
     }
   }
 
+  /// Makes the film of a session's directory.
+  func film(
+    of path: String, to: String, _ decoders: DecoderForkServer?, progress: (Int, Int) throws -> Void
+  ) throws -> StitchedSession {
+    try Stitching.film(
+      of: path, showing: part.clip(idle: idle.rule()), as: form, to: to, gaps: gaps ?? .hold, decoders: decoders,
+      progress: progress)
+  }
+
   private func stitch(_ path: String, to: String, _ decoders: DecoderForkServer?) throws {
     let form = format == .mp4 ? form : .mp4
     let result = try withProgress(in: form.unit) { advance in
       switch format {
       case .mp4:
-        try Stitching.film(
-          of: path, showing: part.clip(idle: idle.rule()), as: form, to: to, gaps: gaps ?? .hold, decoders: decoders,
-          progress: advance)
+        try film(of: path, to: to, decoders, progress: advance)
       case .hls, .ffconcat: try Stitching.hls(of: path, to: to, decoders: decoders, progress: advance)
       }
     }

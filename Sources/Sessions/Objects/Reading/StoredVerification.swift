@@ -190,7 +190,7 @@ private struct SessionNames {
     all = views.union(own.map(SegmentName.video)).union(own.map(SegmentName.manifest))
       .union(starts.map(SegmentName.labels))
       .union(entries.compactMap { $0.pack?.file }).union(ViewList.directories).union([
-        SessionEnd.file, SessionRetention.file,
+        SessionEnd.file, SessionRetention.file, ExportedFile.directory,
       ])
   }
 }
