@@ -103,6 +103,7 @@ package struct BatchEvent: Event {
       } else {
         ["startMs": .number(receipt.startMs), "endMs": .number(receipt.endMs)]
       }
+    let health: [String: JSONValue] = receipt.health.map { [SegmentHealth.key: $0.json] } ?? [:]
     return .object([
       "session": .string(receipt.session.description), "duplicate": .bool(receipt.duplicate),
       "frames": .number(receipt.frames),
@@ -113,7 +114,7 @@ package struct BatchEvent: Event {
       "refusedCount": .number(receipt.refused.count),
       "refused": .array(refused.map(\.json)),
       "warnings": .array(receipt.warnings.map { .string($0) }),
-    ]).setting(bounds)
+    ]).setting(bounds).setting(health)
   }
 
   private static func json(_ segment: PublishedSegment) -> JSONValue {

@@ -1,3 +1,4 @@
+import Encoding
 import FileSystem
 import FrameBatches
 import JSON
@@ -58,6 +59,7 @@ package struct SessionEvent: Event {
       "batch": .string(""), "sessions": .array([]), "segmentCount": .number(ended.segments),
       "frames": .number(ended.frames), "bytes": .number(ended.bytes),
     ]
+    members[SegmentHealth.key] = ended.health
     members[TraceParent.key] = traceParent.map { .string($0.description) }
     line = JSONValue.object(members).setting(facts).line
   }

@@ -169,13 +169,14 @@ extension ArchiveGroup {
   ) throws(BadSession) -> JSONValue {
     let (first, last) = (parts[0].manifest, parts[parts.count - 1].manifest)
     var members = first.object ?? [:]
-    for key in ["touches", SegmentPages.key, SegmentLabels.key] { members[key] = nil }
+    for key in ["touches", SegmentPages.key, SegmentLabels.key, SegmentHealth.key] { members[key] = nil }
     members["refused"] = .array(parts.flatMap { $0.manifest.object?["refused"]?.array ?? [] })
     members["touches"] = try touches()
     members[SegmentPages.key] = pages()
     let labels = parts.flatMap { SegmentLabels.labels(in: $0.manifest) }
     // Those behind a batch may be later than the next one's.
     if !labels.isEmpty { members[SegmentLabels.key] = labels.inOrder.json }
+    members[SegmentHealth.key] = SegmentHealth.joined(parts.compactMap(\.segment.health))?.json
     let metadata = parts.map { $0.manifest.object?["metadata"] ?? .null }
     let isOne = metadata.allSatisfy { $0 == metadata[0] }
     for key in ["intervalMs", "final"] { members[key] = last.object?[key] }

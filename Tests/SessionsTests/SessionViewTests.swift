@@ -22,7 +22,8 @@ import Testing
       let gapMs = random.once(in: 4) ? random.int(1...9_000) : 0
       let segment = PublishedSegment.made(
         now, now + lengthMs, batch: "\(number / 3)", gapAfterMs: gapMs, final: number + 1 == count,
-        captured: [random.once(in: 2), true], bytes: Int(random.int(1...100_000)))
+        captured: [random.once(in: 2), true], bytes: Int(random.int(1...100_000))
+      ).telling(&random)
       now += lengthMs + gapMs + (number % 3 == 2 ? random.int(-90...800) : 0)
       return segment
     }
@@ -103,6 +104,43 @@ import Testing
     #expect(members["gaps"]?.array?.count == manifest.gaps.count)
     #expect(members["segments"]?.array?.count == 7)
     #expect(members["complete"]?.bool == true)
+    #expect(members["health"].map { HealthSummary.withoutSums($0) } == manifest.health?.json)
+    // As the head of a store keeps it. Entries of another length are refused.
+    let head = JSONValue.object(manifest.members)
+    #expect(
+      try SessionIndex(head, of: session).listing([]) == manifest.listing([])
+        && head == JSONValue.object(SessionIndex(head, of: session).members))
+    #expect(try SessionIndex(head, of: session).entries == manifest.entries)
+  }
+
+  /// Earlier versions read entries of 12, 13 or 21 items: a segment without faults and labels has no others.
+  @Test func soundSegmentHasAnEntryOfEarlierVersions() throws {
+    var segment = PublishedSegment.made(1_767_859_512_340, 1_767_859_517_340, batch: "0123456789abcdef0")
+    #expect(segment.entry.json.array?.count == 12 && segment.entry.json.array?[10].string == "0123456789abcdef")
+    segment.health = SegmentHealth(intervalMs: 1_000, HealthFigures())
+    #expect(segment.entry.json.array?.count == 12 && segment.entry.json.array?[10].string == "0123456789abcdef~1000")
+    segment.health?.figures.missing = 2
+    #expect(segment.entry.json.array?.count == 14)
+    #expect(try SessionEntry.all([segment.entry.json]) == [segment.entry])
+    let other = JSONValue.array(
+      (segment.entry.json.array ?? []).map { $0.string == "0123456789abcdef~1000" ? .string("a~b") : $0 })
+    #expect(throws: JSONError.self) { try SessionEntry.all([other]) }
+  }
+
+  /// Captures that would fit into a gap between two batches are missing, too.
+  @Test func capturesMissingBetweenBatchesAreCounted() throws {
+    func segment(_ startMs: Int64, _ batch: String) -> PublishedSegment {
+      var segment = PublishedSegment.made(
+        startMs, startMs + 5_000, batch: batch, captured: [true, true, true, true, true])
+      segment.health = SegmentHealth(intervalMs: 1_000, HealthFigures())
+      return segment
+    }
+    let all = [segment(0, "a"), segment(7_000, "b"), segment(12_300, "c"), segment(60_000, "d")]
+    let health = try #require(SessionIndex(session: session, segments: all)?.health)
+    #expect(health.missing == 2 && health.sentence == "20 captures, 2 missing")
+    #expect(health.json.object?["longestPauseMs"]?.integer == 44_000)
+    #expect(health.json.object?["expected"]?.integer == 22)
+    #expect(health.json.object?["recordedPermille"]?.integer == 312)
   }
 }
 

@@ -22,7 +22,8 @@ import Testing
       let gapMs = random.once(in: 3) ? random.int(1...9_000) : 0
       let segment = PublishedSegment.made(
         now, now + lengthMs, batch: "\(number / 3)", gapAfterMs: gapMs, final: number + 1 == count,
-        captured: [random.once(in: 2), true], bytes: Int(random.int(1...100_000)))
+        captured: [random.once(in: 2), true], bytes: Int(random.int(1...100_000))
+      ).telling(&random)
       now += lengthMs + gapMs + (number % 3 == 2 ? random.int(-90...800) : 0)
       return segment
     }

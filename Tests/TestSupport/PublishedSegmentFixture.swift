@@ -17,6 +17,24 @@ extension PublishedSegment {
       encoder: .null)
   }
 
+  /// Returns the segment with health and labels, or without. The interval of a batch is one for all its segments.
+  package func telling(_ random: inout Random) -> PublishedSegment {
+    var segment = self
+    let hash = Int64(batch.utf8.reduce(0) { $0 + Int($1) })
+    if hash % 4 > 0 {
+      var figures = HealthFigures()
+      figures.missing = Int(random.int(0...2))
+      if random.once(in: 3) { figures.late.add(random.int(1...5_000), .up) }
+      if random.once(in: 3) { figures.pauses.add(random.int(5_000...90_000), .up) }
+      segment.health = SegmentHealth(intervalMs: 100 * (hash % 4), figures)
+    }
+    let labels = ["step", "error", "mine"].filter { _ in random.once(in: 3) }.compactMap {
+      Label(timeMs: startMs, kind: $0, text: $0, level: random.once(in: 2) ? .error : nil)
+    }
+    segment.labels = LabelCounts(labels)
+    return segment
+  }
+
   /// Returns the segment with other frames.
   package func showing(_ frames: [Frame]) -> PublishedSegment {
     PublishedSegment(

@@ -59,6 +59,10 @@ package struct PublishedSegment: Sendable, Equatable {
   package let isFinal: Bool
   /// Whether its end is a guess, so that a later batch may cut its last picture short anywhere.
   package private(set) var isEndOpen = false
+  /// Nil if the captures of its batch have no interval, or an earlier version has published it.
+  package internal(set) var health: SegmentHealth?
+  /// The numbers of its labels.
+  package internal(set) var labels = LabelCounts()
   /// The encoder settings.
   package private(set) var encoder: JSONValue
 
@@ -113,7 +117,7 @@ extension PublishedSegment {
   /// - Parameter holds: at least one.
   package init(
     of batch: Batch, digest: String, part: Int, parts: Int, holds: [FrameHold], codedWidth: Int, codedHeight: Int,
-    bytes: Int, sha256: String, samples: Int, encoder: JSONValue
+    bytes: Int, sha256: String, samples: Int, health: SegmentHealth?, labels: LabelCounts, encoder: JSONValue
   ) {
     let (first, last) = (holds[0], holds[holds.count - 1])
     self.init(
@@ -126,7 +130,8 @@ extension PublishedSegment {
           changedBlocks: $0.changedBlocks)
       },
       intervalMs: batch.intervalMs, gapAfterMs: last.closingGapMs ?? 0, capturesChanges: batch.capturesChanges,
-      isFinal: batch.isFinal && part == parts, isEndOpen: batch.isEndOpen && part == parts, encoder: encoder)
+      isFinal: batch.isFinal && part == parts, isEndOpen: batch.isEndOpen && part == parts, health: health,
+      labels: labels, encoder: encoder)
   }
 
   /// Reads a manifest.
@@ -170,6 +175,8 @@ extension PublishedSegment {
     capturesChanges = json.object?["capture"]?.string == Batch.Capture.onChange.rawValue
     isFinal = try json.required("final", .bool)
     isEndOpen = json.object?["endIsOpen"]?.bool ?? false
+    health = SegmentHealth.of(json)
+    labels = LabelCounts(ofManifest: json)
     encoder = json.object?["encoder"] ?? .null
     guard file == SegmentName.video(startMs), (1...MediaTime.maximumSampleMs).contains(endMs - startMs),
       !frames.isEmpty, part <= parts

@@ -13,6 +13,8 @@ package struct Frame: Sendable, Equatable {
   package let look: FrameComposition
   /// A remark for the manifest on how the frame got its time; nil for most frames.
   package var note: String?
+  /// Whether it comes in the recorder's order after a frame with a later time.
+  package var stepsBack = false
 
   /// The regions to hide.
   package var masks: Masks { look.masks }

@@ -162,7 +162,10 @@ struct FrameOrder {
     for (index, previous) in zip(order.dropFirst(), order) {
       let (frame, before) = (kept[index].frame, kept[previous].frame)
       latestMs = max(latestMs, before.timeMs)
-      if frame.timeMs < latestMs { earlier += 1 }
+      if frame.timeMs < latestMs {
+        earlier += 1
+        kept[index].frame.stepsBack = true
+      }
       guard frame.timeMs < before.timeMs else { continue }
       steps += 1
       first = first ?? (frame, before)

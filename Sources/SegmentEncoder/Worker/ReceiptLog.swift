@@ -13,9 +13,13 @@ extension Worker {
     for warning in receipt.warnings {
       logger.warning("batch.warning", metadata: metadata.merging(["reason": "\(warning)"]) { $1 })
     }
-    let counts: Logger.Metadata = [
+    var counts: Logger.Metadata = [
       "segments": .stringConvertible(receipt.segments), "frames": .stringConvertible(receipt.frames),
     ]
+    if let health = receipt.health, health.sentence != nil {
+      counts["missing"] = .stringConvertible(health.missing)
+      counts["late"] = .stringConvertible(health.late)
+    }
     if let refusal = receipt.refusal {
       logger.notice("batch.refused", metadata: metadata.merging(["reason": "\(refusal)"]) { $1 })
       return

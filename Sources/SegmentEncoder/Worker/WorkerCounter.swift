@@ -29,6 +29,9 @@ package struct WorkerCounter: Sendable {
     WorkerCounter("frames_unchanged", "Frames equal to the one before, which cost no encode.", \.unchanged),
     WorkerCounter("frames_refused", "Frames that could not be shown.", \.counters.refused),
     WorkerCounter("bytes", "Bytes of the segments that it has published.", \.bytes),
+    WorkerCounter("captures", "Captures in published batches with an interval.", \.captures),
+    WorkerCounter("captures_missing", "Captures that their recorders left out.", \.missing),
+    WorkerCounter("captures_late", "Captures that were late by more than half an interval.", \.late),
     WorkerCounter("rescues", "Batches taken over from dead workers.", \.takeovers),
     WorkerCounter("failures", "Failures of the environment.", \.failures),
   ]

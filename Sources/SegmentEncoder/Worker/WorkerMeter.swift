@@ -9,6 +9,10 @@ package final class WorkerMeter: Sendable {
     package var counters: WorkerCounters
     package fileprivate(set) var bytes = 0
     package fileprivate(set) var unchanged = 0
+    /// Of batches whose captures have an interval.
+    package fileprivate(set) var captures = 0
+    package fileprivate(set) var missing = 0
+    package fileprivate(set) var late = 0
     package var takeovers = 0
     package var failures = 0
     /// Batches by duration; one more bucket than ``WorkerMeter/boundsS``.
@@ -63,6 +67,11 @@ package final class WorkerMeter: Sendable {
           counts.counters.segments += receipt.segments
           counts.counters.frames += receipt.frames
           counts.bytes += receipt.bytes
+          if let health = receipt.health {
+            counts.captures += health.captures
+            counts.missing += health.missing
+            counts.late += health.late
+          }
         }
         counts.counters.refused += receipt.refused.count
         counts.unchanged += receipt.unchanged

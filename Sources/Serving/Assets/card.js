@@ -73,7 +73,9 @@ export class Card {
     const facts = [brief(session.durationMs), count(session.frames, 'frame'), size(session.bytes)];
     this.#start.replaceChildren(...spans(second(session.startMs)), ...(utc ? [element('span', {className: 'utc', textContent: utc})] : []));
     this.#facts.replaceChildren(...spans(...facts));
-    for (const tag of this.#tags.querySelectorAll('.gaps')) tag.remove();
+    for (const tag of this.#tags.querySelectorAll('.gaps, .errors')) tag.remove();
+    const errors = session.labels?.kinds?.error;
+    if (errors) this.#tags.prepend(element('span', {className: 'tag errors', textContent: count(errors, 'error')}));
     if (session.gaps) this.#tags.prepend(element('span', {className: 'tag gaps', textContent: count(session.gaps, 'gap')}));
     this.root.title = [`from ${second(session.startMs)}${utc ? `, ${utc}` : ''}`, ...facts].join('\n');
     this.tellState();

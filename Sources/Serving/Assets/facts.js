@@ -37,6 +37,7 @@ export class Facts {
     badge.className = `badge ${kind}`;
     badge.textContent = text;
     const facts = [brief(session.lengthMs), count(session.steps.length, 'frame'), size(session.bytes)];
+    if (session.health?.text) facts.push(session.health.text);
     badge.title = `${facts.join(', ')}; the last picture ends ${instant(endMs)}`;
   }
 

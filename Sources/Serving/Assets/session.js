@@ -46,6 +46,7 @@ export class Session {
       ...timeline.gaps.map(gap => ({atMs: gap.startMs - this.startMs, endMs: gap.endMs - this.startMs}))];
     this.isComplete = timeline.complete;
     this.bytes = timeline.bytes;
+    this.health = timeline.health;
     this.problems = timeline.problems ?? [];
     this.refusals = this.segments.flatMap(segment => segment.refused.map(refused => refusal(refused, segment, this.startMs)));
     this.labels = this.segments.flatMap(segment => (segment.labels ?? []).map(label => ({

@@ -11,6 +11,8 @@ package struct EndedSession: Sendable, Equatable {
   package let segments: Int
   package let frames: Int
   package let bytes: Int
+  /// The health as `session.json` has it; nil if it is unknown. Of a long session in a store it is: its pages are not read for it.
+  package let health: JSONValue?
   /// The step of a trace that the batch of the last segment has stated.
   package let traceParent: TraceParent?
 
@@ -18,6 +20,7 @@ package struct EndedSession: Sendable, Equatable {
     (self.end, self.traceParent) = (end, traceParent)
     (startMs, endMs) = (index.startMs, index.endMs)
     (segments, frames, bytes) = (index.count, index.frames, index.bytes)
+    health = index.entries.count == index.count ? index.health?.json : nil
   }
 
   /// - Parameter json: `session.json`.
@@ -30,5 +33,6 @@ package struct EndedSession: Sendable, Equatable {
     (self.end, self.traceParent) = (end, traceParent)
     (self.startMs, self.endMs) = (startMs, endMs)
     (segments, self.frames, self.bytes) = (parts.segmentCount, Int(frames), Int(bytes))
+    health = parts.members.object?[SegmentHealth.key].map { HealthSummary.withoutSums($0) }
   }
 }

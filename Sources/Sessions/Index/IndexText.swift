@@ -17,6 +17,10 @@ package struct IndexText {
   var index: SessionIndex
   /// The text between the brackets of `gaps`, without the one behind the last segment.
   var gaps: [UInt8] = []
+  /// The length of those gaps in milliseconds.
+  private var gapsMs: Int64 = 0
+  /// The figures of the gaps between batches, which segments do not have.
+  private var between = HealthFigures()
   /// The text between the brackets of `segments`.
   var list: [UInt8] = []
   /// The script up to the last segment, whose length depends on what follows.
@@ -101,20 +105,28 @@ package struct IndexText {
   /// - Returns: nil if the files are not of this form, or end with another segment.
   init?(_ parts: Parts, _ entries: [SessionEntry], of session: SessionID, json: [UInt8], script: [UInt8]) {
     let last = entries[entries.count - 1]
-    guard let frames = try? parts.members.count("frames"), let bytes = try? parts.members.count("bytes"),
+    let health = parts.members.object?[SegmentHealth.key]
+    guard
+      let totals = try? RecordingTotals(
+        counts: health?.object?["counts"], labels: parts.members.object?[SegmentLabels.key]),
+      let frames = try? parts.members.count("frames"), let bytes = try? parts.members.count("bytes"),
       let startMs = try? parts.members.count("startMs"),
       let isComplete = try? parts.members.required("complete", .bool)
     else { return nil }
     index = SessionIndex(
       session: session, startMs: startMs, count: parts.segmentCount, frames: Int(frames), bytes: Int(bytes),
-      entries: entries, isComplete: isComplete)
-    gaps = Array(parts.gaps)
+      totals: totals, entries: entries, isComplete: isComplete)
+    if let figures = health?.object?[Self.betweenKey] {
+      guard let between = try? HealthFigures(figures) else { return nil }
+      self.between = between
+    }
+    (gaps, gapsMs) = (Array(parts.gaps), Self.lengthMs(ofGaps: parts.gaps) - (last.closingGap?.lengthMs ?? 0))
     list = Array(parts.list)
     self.script = script
     guard list.ends(with: Self.entry(last)),
       self.script.remove(ending: Self.scriptEntry(last, lengthMs: last.durationMs)),
       last.closingGap.map({ gaps.remove(ending: Self.item($0.json.bytes(), after: $0.json.bytes() != gaps)) }) ?? true,
-      json.starts(with: head), json.ends(with: tail)
+      json.starts(with: head), json.ends(with: tail), parts.middle.elementsEqual(middle)
     else { return nil }
   }
 
@@ -124,6 +136,8 @@ package struct IndexText {
     package let members: JSONValue
     /// The texts between the brackets of the lists.
     let gaps: ArraySlice<UInt8>
+    /// The text between the lists, with the brackets around it.
+    let middle: ArraySlice<UInt8>
     let list: ArraySlice<UInt8>
 
     package var gapCount: Int { gaps.count { $0 == UInt8(ascii: "{") } }
@@ -133,13 +147,17 @@ package struct IndexText {
   /// Returns the parts of `session.json`; nil if it is not in the form that we write.
   package static func parts(of json: [UInt8], session: SessionID) -> Parts? {
     let tail = json.suffix(tailBytes)
-    guard let gaps = json.offset(of: gapsOpening), let list = json.offset(of: listOpening, from: gaps),
+    guard let gaps = json.offset(of: gapsOpening), let closing = json.offset(of: gapsClosing, from: gaps),
+      let list = json.offset(of: listOpening, from: closing),
       let end = json.offset(of: listClosing(session), from: tail.startIndex), list + listOpening.count <= end,
       let head = try? JSONParser.parse(json[..<gaps] + [UInt8(ascii: "}")]),
-      let tail = try? JSONParser.parse([UInt8(ascii: "{")] + json[(end + 2)...]), let rest = tail.object
+      let middle = try? JSONParser.parse(json[(closing + 1)..<list].bracketed),
+      let tail = try? JSONParser.parse([UInt8(ascii: "{")] + json[(end + 2)...]), let rest = tail.object,
+      let facts = middle.object
     else { return nil }
     return Parts(
-      members: head.setting(rest), gaps: json[(gaps + gapsOpening.count)..<list],
+      members: head.setting(rest).setting(facts), gaps: json[(gaps + gapsOpening.count)..<closing],
+      middle: json[closing..<(list + listOpening.count)],
       list: json[(list + listOpening.count)..<end])
   }
 
@@ -147,7 +165,11 @@ package struct IndexText {
   private mutating func write(_ entry: SessionEntry, after last: SessionEntry?) {
     if let last {
       script += Self.scriptEntry(last, before: entry)
-      if let gap = last.gap(before: entry) { gaps += Self.item(gap.json.bytes(), after: !gaps.isEmpty) }
+      if let gap = last.gap(before: entry) {
+        gaps += Self.item(gap.json.bytes(), after: !gaps.isEmpty)
+        gapsMs += gap.lengthMs
+      }
+      if let figures = last.figures(before: entry) { between.add(figures) }
     }
     list += Self.item(Self.entry(entry), after: last != nil)
   }
@@ -157,7 +179,10 @@ package struct IndexText {
   /// - Returns: whether the view ended with the two; if not, it is of no use any more.
   private mutating func removeLast() -> Bool {
     let (last, previous) = (index.removeLast(), index.last)
-    let gap = previous.gap(before: last)?.json.bytes()
+    let unrecorded = previous.gap(before: last)
+    let gap = unrecorded?.json.bytes()
+    gapsMs -= unrecorded?.lengthMs ?? 0
+    if let figures = previous.figures(before: last) { between.remove(figures) }
     return list.remove(ending: Self.item(Self.entry(last), after: true))
       && script.remove(ending: Self.scriptEntry(previous, before: last))
       && gap.map { gaps.remove(ending: Self.item($0, after: $0 != gaps)) } ?? true
@@ -173,20 +198,51 @@ package struct IndexText {
 
   /// Keys in their order: what comes before the lists and after them is made anew each time.
   private var json: [UInt8] {
-    let (head, tail) = (head, tail)
+    let (head, middle, tail) = (head, middle, tail)
     let closing = index.last.closingGap.map { Self.item($0.json.bytes(), after: !gaps.isEmpty) } ?? []
     var text: [UInt8] = []
-    text.reserveCapacity(head.count + gaps.count + list.count + tail.count + 200)
-    for part in [head, gaps, closing, Self.listOpening, list, tail] { text += part }
+    text.reserveCapacity(head.count + gaps.count + middle.count + list.count + tail.count + 200)
+    for part in [head, gaps, closing, middle, list, tail] { text += part }
     return text
   }
 
   private var head: [UInt8] {
-    let members = JSONValue.object([
+    let members: [String: JSONValue] = [
       "bytes": .number(index.bytes), "complete": .bool(index.isComplete), "durationMs": .number(index.durationMs),
       "endMs": .number(index.endMs), "format": .string("session-manifest/1"), "frames": .number(index.frames),
-    ])
-    return members.bytes().dropLast() + Self.gapsOpening
+    ]
+    return JSONValue.object(members).bytes().dropLast() + Self.gapsOpening
+  }
+
+  /// The text between the lists.
+  private var middle: [UInt8] {
+    var members: [String: JSONValue] = [:]
+    members[SegmentHealth.key] = health?.extensibleJSON
+    if !index.totals.labels.isEmpty { members[SegmentLabels.key] = index.totals.labels.json }
+    let text = JSONValue.object(members).bytes().dropFirst().dropLast()
+    return Self.gapsClosing + (text.isEmpty ? [] : text + [UInt8(ascii: ",")]) + Self.listOpening
+  }
+
+  /// The health of the session; nil if it is unknown.
+  private var health: HealthSummary? {
+    index.health(between: between, gapsMs: gapsMs + (index.last.closingGap?.lengthMs ?? 0))
+  }
+
+  /// The member of `health` with the figures of the gaps between batches.
+  private static let betweenKey = "between"
+
+  /// Returns the length of all gaps of the text between the brackets of `gaps`: `{"endMs":9,"startMs":4},…`.
+  private static func lengthMs(ofGaps text: ArraySlice<UInt8>) -> Int64 {
+    var (lengthMs, sign): (Int64, Int64) = (0, 1)
+    var number: Int64?
+    for byte in text {
+      if (UInt8(ascii: "0")...UInt8(ascii: "9")).contains(byte) {
+        number = (number ?? 0) &* 10 &+ Int64(byte - UInt8(ascii: "0"))
+      } else if let found = number {
+        (lengthMs, sign, number) = (lengthMs &+ sign &* found, -sign, nil)
+      }
+    }
+    return lengthMs
   }
 
   private var tail: [UInt8] { Self.listClosing(index.session) + Array("\"startMs\":\(index.startMs)}\n".utf8) }
@@ -194,7 +250,8 @@ package struct IndexText {
   private static let tailBytes = 256
 
   private static let gapsOpening = Array(",\"gaps\":[".utf8)
-  private static let listOpening = Array("],\"segments\":[".utf8)
+  private static let gapsClosing = Array("],".utf8)
+  private static let listOpening = Array("\"segments\":[".utf8)
 
   /// A list's item, behind others.
   static func item(_ text: [UInt8], after others: Bool) -> [UInt8] {
@@ -234,6 +291,11 @@ package struct IndexText {
 
 extension SessionIndex.Gap {
   package var json: JSONValue { .object(["startMs": .number(startMs), "endMs": .number(endMs)]) }
+}
+
+extension ArraySlice<UInt8> {
+  /// An object of the members between two commas: `,"a":1,` is `{"a":1}`, and `,` is `{}`.
+  fileprivate var bracketed: [UInt8] { [UInt8(ascii: "{")] + dropFirst().dropLast() + [UInt8(ascii: "}")] }
 }
 
 extension [UInt8] {
@@ -286,7 +348,11 @@ extension IndexText {
     for (segment, next) in zip(removed, removed.dropFirst() + [first]) {
       entries += Self.item(Self.entry(segment), after: !entries.isEmpty)
       lines += Self.scriptEntry(segment, before: next)
-      if let gap = segment.gap(before: next) { unrecorded += Self.item(gap.json.bytes(), after: !unrecorded.isEmpty) }
+      if let gap = segment.gap(before: next) {
+        unrecorded += Self.item(gap.json.bytes(), after: !unrecorded.isEmpty)
+        gapsMs -= gap.lengthMs
+      }
+      if let figures = segment.figures(before: next) { between.remove(figures) }
     }
     guard list.remove(items: entries), script.starts(with: lines), unrecorded.isEmpty || gaps.remove(items: unrecorded)
     else { return false }

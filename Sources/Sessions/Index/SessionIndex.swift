@@ -23,6 +23,8 @@ package struct SessionEntry: Sendable, Equatable {
   let isFinal: Bool
   /// The beginning of the digest of its batch.
   let batch: String
+  let health: SegmentHealth?
+  let labels: LabelCounts
   /// Where it lies in a pack; nil if it is an object of its own, or a file.
   var pack: PackPlace?
 
@@ -59,6 +61,13 @@ package struct SessionEntry: Sendable, Equatable {
       && (0...Self.maximumHoldMs).contains(next.startMs - endMs)
   }
 
+  /// Returns the figures of the unrecorded time up to the next segment. Those within a batch are in its segments.
+  func figures(before next: SessionEntry) -> HealthFigures? {
+    guard batch != next.batch, next.health != nil, let intervalMs = health?.intervalMs, let gap = gap(before: next)
+    else { return nil }
+    return CaptureSchedule.figures(ofGap: gap.lengthMs, intervalMs: intervalMs)
+  }
+
   /// The gap behind it if it is the session's last segment.
   package var closingGap: SessionIndex.Gap? {
     gapAfterMs > 0 ? SessionIndex.Gap(startMs: endMs, endMs: endMs + gapAfterMs) : nil
@@ -70,7 +79,8 @@ extension PublishedSegment {
     SessionEntry(
       startMs: startMs, durationMs: durationMs, width: width, height: height, bytes: bytes, sha256: sha256,
       frames: frames.count, captured: frames.count { $0.isCaptured }, intervalMs: intervalMs, gapAfterMs: gapAfterMs,
-      capturesChanges: capturesChanges, isFinal: isFinal, batch: String(batchDigest.prefix(16)))
+      capturesChanges: capturesChanges, isFinal: isFinal, batch: String(batchDigest.prefix(16)), health: health,
+      labels: labels)
   }
 
   /// See ``SessionEntry/isHeld(until:)``.
@@ -100,6 +110,8 @@ package struct SessionIndex: Sendable, Equatable {
   /// Captured frames; one that continues in the next segment counts once.
   package private(set) var frames: Int
   package private(set) var bytes: Int
+  /// The sums of what its segments tell of their recording.
+  package private(set) var totals: RecordingTotals
   /// The last segments, in the order of their starts, at least one; maybe all.
   package private(set) var entries: [SessionEntry]
   /// Whether the session has ended: its end is recorded, or a segment is final. A later segment does not reopen it.
@@ -115,7 +127,7 @@ extension SessionIndex {
     guard let first = entries.first else { return nil }
     self.init(
       session: session, startMs: first.startMs, count: entries.count, frames: entries.reduce(0) { $0 + $1.captured },
-      bytes: entries.reduce(0) { $0 + $1.bytes }, entries: entries,
+      bytes: entries.reduce(0) { $0 + $1.bytes }, totals: RecordingTotals(entries), entries: entries,
       isComplete: hasEnded || entries.contains(where: \.isFinal))
   }
 
@@ -134,6 +146,23 @@ extension SessionIndex {
   /// The gaps between the entries, and behind the last.
   package var gaps: [Gap] {
     zip(entries, entries.dropFirst()).compactMap { $0.gap(before: $1) } + [last.closingGap].compactMap { $0 }
+  }
+
+  /// The health of the session; nil if it is unknown. The index lists all segments.
+  package var health: HealthSummary? {
+    var between = HealthFigures()
+    for (entry, next) in zip(entries, entries.dropFirst()) {
+      if let figures = entry.figures(before: next) { between.add(figures) }
+    }
+    return health(between: between, gapsMs: gaps.reduce(0) { $0 + $1.lengthMs })
+  }
+
+  /// - Parameters:
+  ///   - between: the figures of the gaps between batches.
+  ///   - gapsMs: the length of all gaps.
+  func health(between: HealthFigures, gapsMs: Int64) -> HealthSummary? {
+    HealthSummary(
+      totals, between: between, frames: frames, recordedMs: durationMs - gapsMs, durationMs: durationMs)
   }
 
   /// Returns the index with earlier segments in its list, which the totals count already.
@@ -155,6 +184,7 @@ extension SessionIndex {
       count += 1
       frames += entry.captured
       bytes += entry.bytes
+      totals.add(entry)
       startMs = min(startMs, entry.startMs)
       isComplete = isComplete || entry.isFinal
     }
@@ -166,6 +196,7 @@ extension SessionIndex {
     count -= 1
     frames -= last.captured
     bytes -= last.bytes
+    totals.remove(last)
     return last
   }
 
@@ -176,7 +207,13 @@ extension SessionIndex {
     count -= earlier.count
     frames -= earlier.reduce(0) { $0 + $1.captured }
     bytes -= earlier.reduce(0) { $0 + $1.bytes }
+    for entry in earlier { totals.remove(entry) }
     self.startMs = startMs
+  }
+
+  /// Whether both count the same segments: a session only grows, so equal totals mean equal lists.
+  func hasTotals(of other: SessionIndex) -> Bool {
+    (startMs, frames, bytes, totals) == (other.startMs, other.frames, other.bytes, other.totals)
   }
 
   /// Removes the first entries from the list. The totals stay.
@@ -186,15 +223,28 @@ extension SessionIndex {
   }
 }
 
+extension RecordingTotals {
+  init(_ entries: [SessionEntry]) {
+    self.init()
+    for entry in entries { add(entry) }
+  }
+
+  mutating func add(_ entry: SessionEntry) { add(entry.health, captured: entry.captured, entry.labels) }
+  mutating func remove(_ entry: SessionEntry) { remove(entry.health, captured: entry.captured, entry.labels) }
+}
+
 // MARK: - As JSON
 
 extension SessionIndex {
   /// The members of an object.
   var members: [String: JSONValue] {
-    [
+    var members: [String: JSONValue] = [
       "session": .string(session.description), "startMs": .number(startMs), "segments": .number(count),
       "frames": .number(frames), "bytes": .number(bytes), "entries": .array(entries.map(\.json)),
     ]
+    members[SegmentHealth.key] = totals.counts
+    if !totals.labels.isEmpty { members[SegmentLabels.key] = totals.labels.json }
+    return members
   }
 
   init(_ json: JSONValue, of session: SessionID) throws(JSONError) {
@@ -204,6 +254,8 @@ extension SessionIndex {
     count = Int(try json.count("segments"))
     frames = Int(try json.count("frames"))
     bytes = Int(try json.count("bytes"))
+    totals = try RecordingTotals(
+      counts: json.object?[SegmentHealth.key], labels: json.object?[SegmentLabels.key])
     entries = try SessionEntry.all(json.required("entries", .array))
     isComplete = json.object?["end"]?.object != nil || entries.contains(where: \.isFinal)
     guard count >= entries.count, startMs <= entries[0].startMs else { throw JSONError("segments: too few") }
@@ -217,14 +269,39 @@ extension SessionEntry {
       startMs, durationMs, Int64(width), Int64(height), Int64(bytes), Int64(frames), Int64(captured), intervalMs,
       gapAfterMs, isFinal ? 1 : 0,
     ]
-    // Earlier versions read an entry of 12 or 13 items only.
+    // Earlier versions read an entry of 12, 13 or 21 items only.
+    let facts = facts
     let further: [JSONValue] =
-      capturesChanges || pack != nil ? [.number(capturesChanges ? 1 : 0)] + (pack?.items ?? []) : []
-    return .array(numbers.map { .number($0) } + [.string(batch), .string(sha256)] + further)
+      capturesChanges || pack != nil || facts != nil
+      ? [.number(capturesChanges ? 1 : 0)] + (pack?.items ?? []) + (facts.map { [$0] } ?? []) : []
+    // Earlier versions only compare the batches of entries, and the interval is one for all of a batch.
+    let name = batch + (health.map { "~\($0.intervalMs)" } ?? "")
+    return .array(numbers.map { .number($0) } + [.string(name), .string(sha256)] + further)
+  }
+
+  /// The figures and labels, if there are any.
+  private var facts: JSONValue? {
+    var members = health?.figures.members ?? [:]
+    if !labels.isEmpty { members[SegmentLabels.key] = labels.json }
+    return members.isEmpty ? nil : .object(members)
+  }
+
+  /// Reads the health of an entry.
+  ///
+  /// - Parameters:
+  ///   - intervalMs: of the entry's batch, as text; nil if it has none.
+  ///   - facts: nil if there are none.
+  private static func health(_ intervalMs: Substring?, _ facts: JSONValue?) throws(JSONError) -> SegmentHealth? {
+    guard let intervalMs else { return nil }
+    guard let interval = Int64(intervalMs), SegmentHealth.intervals.contains(interval) else {
+      throw JSONError("entries: no interval")
+    }
+    return SegmentHealth(intervalMs: interval, try HealthFigures(facts ?? .object([:])))
   }
 
   private init(_ json: JSONValue) throws(JSONError) {
-    guard let items = json.array, [12, 13, 13 + PackPlace.itemCount].contains(items.count),
+    let packed = 13 + PackPlace.itemCount
+    guard let items = json.array, [12, 13, 14, packed, packed + 1].contains(items.count),
       let batch = items[10].string,
       let sha256 = items[11].string
     else {
@@ -247,10 +324,14 @@ extension SessionEntry {
     gapAfterMs = try number(8)
     isFinal = try number(9) != 0
     capturesChanges = items.count > 12 ? try number(12) != 0 : false
-    if items.count > 13 {
-      pack = try PackPlace(items[13...])
+    if items.count >= packed {
+      pack = try PackPlace(items[13..<packed])
     }
-    (self.batch, self.sha256) = (batch, sha256)
+    let names = batch.split(separator: "~", maxSplits: 1, omittingEmptySubsequences: false)
+    let facts = items.count == 14 || items.count > packed ? items.last : nil
+    health = try Self.health(names.count > 1 ? names[1] : nil, facts)
+    labels = try LabelCounts(facts?.object?[SegmentLabels.key])
+    (self.batch, self.sha256) = (String(names[0]), sha256)
   }
 
   /// Reads a list of entries, at least one, in the order of their starts.

@@ -61,7 +61,7 @@ extension ObjectSession {
     guard let json = there[0], let script = there[1],
       let view = IndexText.removing(
         beginning.removed, before: beginning.first, last: last, json: json, script: script, of: id),
-      (view.index.startMs, view.index.frames, view.index.bytes) == (index.startMs, index.frames, index.bytes)
+      view.index.hasTotals(of: index)
     else { return try updateViews(nil, nil) }
     for (file, kind) in zip(view.files, [ObjectKind.json, .text]) {
       _ = try objects.put(key(file.name), .bytes(file.bytes), kind, when: .always)

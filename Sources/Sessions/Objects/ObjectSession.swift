@@ -89,6 +89,9 @@ struct ObjectSession: Sendable {
   /// Maximum size of the head and of a page in bytes, far above that of a session of a week.
   static let indexBytes = 4 << 20
 
+  /// The member of the head that counts up when labels come.
+  private static let labelsKey = "addedLabels"
+
   func key(_ file: String) -> String { "output/\(id)/\(file)" }
 
   func contested(_ key: String) -> SegmentWriteConflict { SegmentWriteConflict(name: name, key: key) }
@@ -146,7 +149,7 @@ struct ObjectSession: Sendable {
         try SessionRetention(json, of: id)
       }
       let compaction = try json.object?["compaction"].map { (json) throws(JSONError) in try CompactedPart(json) }
-      let labels = try json.object?["labels"].map { (_) throws(JSONError) in try json.count("labels") } ?? 0
+      let labels = try json.object?[Self.labelsKey].map { (_) throws(JSONError) in try json.count(Self.labelsKey) } ?? 0
       let published = Published(
         index: try SessionIndex(json, of: id), pages: pages, retention: retention, compaction: compaction,
         labels: Int(labels), tag: there.tag)
@@ -284,7 +287,7 @@ struct ObjectSession: Sendable {
     members["generation"] = head.generation.map { .string($0) }
     members["retention"] = next.retention?.json(of: id)
     members["compaction"] = next.compaction?.json
-    if next.labels > 0 { members["labels"] = .number(next.labels) }
+    if next.labels > 0 { members[Self.labelsKey] = .number(next.labels) }
     let bytes = JSONValue.object(members).bytes() + [UInt8(ascii: "\n")]
     guard let tag = try objects.put(headKey, .bytes(bytes), .json, when: .unchanged(since: head.tag)) else {
       return nil
@@ -381,7 +384,7 @@ struct ObjectSession: Sendable {
     }?.view
     // A session only grows, so equal totals mean equal lists.
     guard var view,
-      (view.index.startMs, view.index.frames, view.index.bytes) == (index.startMs, index.frames, index.bytes)
+      view.index.hasTotals(of: index)
     else { return nil }
     // The end may be recorded without a further segment.
     view.index.isComplete = index.isComplete

@@ -17,14 +17,15 @@ package struct SegmentManifest {
   private let batch: Batch
 
   package init(
-    _ staged: StagedSegment, of batch: Batch, digest: String, part: Int, parts: Int, encoder: JSONValue = .null
+    _ staged: StagedSegment, of batch: Batch, digest: String, part: Int, parts: Int, health: SegmentHealth? = nil,
+    encoder: JSONValue = .null
   ) {
     self.staged = staged
     self.batch = batch
     segment = PublishedSegment(
       of: batch, digest: digest, part: part, parts: parts, holds: staged.holds, codedWidth: staged.codedWidth,
       codedHeight: staged.codedHeight, bytes: staged.size, sha256: staged.sha256, samples: staged.samples,
-      encoder: encoder)
+      health: health, labels: LabelCounts(staged.labels), encoder: encoder)
   }
 
   /// Returns the manifests of all segments of a batch.
@@ -38,8 +39,10 @@ package struct SegmentManifest {
   static func all(
     _ segments: [StagedSegment], of batch: Batch, digest: String, encoder: JSONValue
   ) -> [SegmentManifest] {
-    segments.enumerated().map { index, segment in
-      SegmentManifest(segment, of: batch, digest: digest, part: index + 1, parts: segments.count, encoder: encoder)
+    let health = SegmentHealth.shares(of: segments.map(\.holds), in: batch)
+    return zip(segments, health).enumerated().map { index, item in
+      SegmentManifest(
+        item.0, of: batch, digest: digest, part: index + 1, parts: segments.count, health: item.1, encoder: encoder)
     }
   }
 
@@ -85,6 +88,7 @@ package struct SegmentManifest {
       further[SegmentPages.key] = SegmentPages.json(staged.pages, in: segment.startMs..<segment.endMs)
     }
     if !staged.labels.isEmpty { further[SegmentLabels.key] = staged.labels.json }
+    further[SegmentHealth.key] = segment.health?.json
     return facts.setting(further)
   }
 

@@ -83,6 +83,9 @@ public struct Receipt: Sendable, Equatable {
     duplicate = labels == 0
   }
 
+  /// The health of the recording; nil if it is unknown.
+  package var health: HealthSummary? { HealthSummary(ofBatch: published) }
+
   /// One line of JSON.
   public var json: String { JSONValue.object(members).line }
 
@@ -95,6 +98,7 @@ public struct Receipt: Sendable, Equatable {
       "warnings": .array(warnings.map { .string($0) }),
     ]
     members["labels"] = labels.map { .number($0) }
+    members[SegmentHealth.key] = health?.json
     if let refusal {
       members["refusal"] = .string(refusal)
       // Nothing is published that they would be the bounds of.

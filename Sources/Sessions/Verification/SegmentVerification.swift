@@ -63,6 +63,13 @@ enum SegmentVerification {
         problems.append("\(SegmentLabels.key): \(error)")
       }
     }
+    if let health = json.object?[SegmentHealth.key] {
+      do {
+        _ = try SegmentHealth(health)
+      } catch {
+        problems.append("\(SegmentHealth.key): \(error)")
+      }
+    }
     var start = segment.startMs
     for (index, frame) in segment.frames.enumerated() {
       if frame.isCaptured ? frame.timeMs != start : index > 0 || frame.timeMs >= segment.startMs {

@@ -12,13 +12,16 @@ package struct VerificationReport: Sendable, Equatable {
   package let frames: Int
   package let durationMs: Int64
   package let problems: [Problem]
+  /// Nil if it is unknown.
+  package var health: HealthSummary?
 
   /// One line of JSON.
   package var json: String {
-    JSONValue.object([
+    let health: [String: JSONValue] = health.map { [SegmentHealth.key: $0.json] } ?? [:]
+    return JSONValue.object([
       "session": .string(session), "segments": .number(segments), "frames": .number(frames),
       "durationMs": .number(durationMs), "ok": .bool(problems.isEmpty), "problems": .array(problems.map(\.json)),
-    ]).line
+    ]).setting(health).line
   }
 }
 
@@ -98,7 +101,7 @@ package enum Verification {
     let session = SessionIndex(session: directory.session, segments: segments)
     return VerificationReport(
       session: directory.session.description, segments: segments.count, frames: session?.frames ?? 0,
-      durationMs: session?.durationMs ?? 0, problems: problems)
+      durationMs: session?.durationMs ?? 0, problems: problems, health: session?.health)
   }
 
   /// Returns files that no manifest names.

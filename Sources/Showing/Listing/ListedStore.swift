@@ -26,7 +26,8 @@ struct ListedStore: ListedOutput {
     case .published(let totals):
       SessionSummary(
         session: session, startMs: totals.startMs, endMs: totals.endMs, frames: totals.frames,
-        segments: totals.segments, gaps: totals.gaps, bytes: totals.bytes, isComplete: totals.isComplete, error: nil)
+        segments: totals.segments, gaps: totals.gaps, bytes: totals.bytes, isComplete: totals.isComplete, error: nil,
+        labels: totals.labels)
     case .damaged(let cause): SessionSummary(session, error: cause)
     case .deleted, .nothing, nil: SessionSummary(session, error: "it was removed a moment ago")
     }

@@ -1,3 +1,4 @@
+import Encoding
 import FileSystem
 import FrameBatches
 import JSON
@@ -23,6 +24,8 @@ public struct SessionSummary: Sendable, Equatable {
   public let isComplete: Bool
   /// The reason why the session cannot be read; nil if it can.
   public let error: String?
+  /// The numbers of its labels.
+  package var labels = LabelCounts()
 }
 
 extension SessionSummary {
@@ -53,7 +56,8 @@ extension SessionSummary {
     guard startMs <= endMs else { throw JSONError("endMs: before startMs") }
     self.init(
       session: session, startMs: startMs, endMs: endMs, frames: Int(try json.count("frames")), segments: segments,
-      gaps: gaps, bytes: Int(try json.count("bytes")), isComplete: try json.required("complete", .bool), error: nil)
+      gaps: gaps, bytes: Int(try json.count("bytes")), isComplete: try json.required("complete", .bool), error: nil,
+      labels: try LabelCounts(json.object?[SegmentLabels.key]))
   }
 
   /// Returns the members but the lists, and the lengths of those. Long lists of our own are counted only.
@@ -72,10 +76,11 @@ extension SessionSummary {
     guard let startMs, let endMs else {
       return .object(["session": .string(session.description), "error": .string(error ?? "")])
     }
+    let labels: [String: JSONValue] = labels.isEmpty ? [:] : [SegmentLabels.key: labels.json]
     return .object([
       "session": .string(session.description), "startMs": .number(startMs), "endMs": .number(endMs),
       "durationMs": .number(endMs - startMs), "frames": .number(frames), "segments": .number(segments),
       "gaps": .number(gaps), "bytes": .number(bytes), "complete": .bool(isComplete),
-    ])
+    ]).setting(labels)
   }
 }

@@ -226,12 +226,13 @@ public final class SessionPlayback: Sendable {
     guard let index = SessionIndex(session: session, segments: segments, hasEnded: hasEnded) else {
       return []
     }
+    let health: [String: JSONValue] = index.health.map { [SegmentHealth.key: $0.described] } ?? [:]
     let head = JSONValue.object([
       "format": .string("session-timeline/1"), "session": .string(session.description),
       "startMs": .number(index.startMs), "endMs": .number(index.endMs), "durationMs": .number(index.durationMs),
       "complete": .bool(index.isComplete), "frames": .number(index.frames), "bytes": .number(index.bytes),
       "gaps": .array(index.gaps.map(\.json)), "problems": .array(problems.map(\.json)),
-    ])
+    ]).setting(health)
     var text = head.bytes()
     text.removeLast()
     // A segment has some 400 bytes beside its lists.

@@ -231,7 +231,7 @@ struct EncodeCommand: ReportingCommand {
     let verb = receipt.duplicate ? "published before" : "published"
     return "\(receipt.batch): \(verb): session \(receipt.session), \(count(receipt.segments, "segment")), "
       + "\(count(receipt.frames, "frame")), \(duration(ms: receipt.endMs - receipt.startMs)), "
-      + size(receipt.bytes)
+      + size(receipt.bytes) + (receipt.health?.sentence.map { "; " + $0 } ?? "")
   }
 }
 

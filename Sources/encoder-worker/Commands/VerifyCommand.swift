@@ -141,7 +141,8 @@ struct VerifyCommand: ReportingCommand {
     let verdict = report.problems.isEmpty ? "ok" : "\(report.problems.count) wrong"
     let head = row(
       verdict, "\(report.segments)", "\(report.frames)", duration(ms: report.durationMs), report.session)
-    return ([head] + report.problems.map { "  \($0.file): \($0.what)" }).map(\.oneLine).joined(separator: "\n")
+    let health = report.health?.sentence.map { ["  \($0)"] } ?? []
+    return ([head] + health + report.problems.map { "  \($0.file): \($0.what)" }).map(\.oneLine).joined(separator: "\n")
   }
 
   /// A table's row; the session, which may be long, comes last.

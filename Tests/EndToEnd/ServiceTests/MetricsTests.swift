@@ -45,6 +45,8 @@ import Testing
     #expect(value("batches{state=\"waiting\"}") == 0 && value("batches{state=\"claimed\"}") == 0)
     #expect(value("frames_total") == 12 + 3 + 3 && value("frames_refused_total") == 3)
     #expect(value("frames_unchanged_total") == 2)
+    #expect(
+      value("captures_total") != nil && value("captures_missing_total") != nil && value("captures_late_total") != nil)
     #expect(value("batch_duration_seconds_count") == 4 && value("batch_duration_seconds_bucket{le=\"+Inf\"}") == 4)
     #expect((value("output_free_bytes") ?? 0) > 0 && value("workers") == 1 && value("ready") == 1)
     #expect(value("rescues_total") == 0 && value("failures_total") == 0)

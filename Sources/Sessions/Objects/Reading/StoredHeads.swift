@@ -13,6 +13,7 @@ package final class StoredHeads: Sendable {
     package let startMs, endMs: Int64
     package let frames, segments, gaps, bytes: Int
     package let isComplete: Bool
+    package let labels: LabelCounts
     /// The number of first segments that were removed, and whether objects of them may still be there.
     let removed: Int
     let isRemoving: Bool
@@ -360,7 +361,8 @@ extension StoredHeads.Totals {
     }
     self.init(
       startMs: index.startMs, endMs: index.endMs, frames: index.frames, segments: index.count, gaps: gaps,
-      bytes: index.bytes, isComplete: index.isComplete, removed: published.retention?.segments ?? 0,
+      bytes: index.bytes, isComplete: index.isComplete, labels: index.totals.labels,
+      removed: published.retention?.segments ?? 0,
       isRemoving: published.retention?.isRemoving == true, isCompact: published.isCompact)
   }
 }

@@ -90,7 +90,7 @@ extension StoredSessions {
     return (
       VerificationReport(
         session: report.session, segments: report.segments, frames: report.frames, durationMs: report.durationMs,
-        problems: problems + orphans), copy.index
+        problems: problems + orphans, health: report.health), copy.index
     )
   }
 
