@@ -32,6 +32,7 @@ package struct HTTPResponse {
     case mp4 = "video/mp4"
     case fragment = "video/iso.segment"
     case playlist = "application/vnd.apple.mpegurl"
+    case captions = "text/vtt; charset=utf-8"
   }
 
   package var status = 200

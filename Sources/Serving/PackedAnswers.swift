@@ -70,7 +70,7 @@ extension HTTPResponse.Kind {
   /// Whether gzip makes it smaller. Pictures and videos are packed already.
   fileprivate var isText: Bool {
     switch self {
-    case .html, .css, .script, .svg, .json, .jsonLines, .problem, .text, .playlist: true
+    case .html, .css, .script, .svg, .json, .jsonLines, .problem, .text, .playlist, .captions: true
     case .jpeg, .png, .gif, .webp, .metrics, .mp4, .fragment: false
     }
   }

@@ -105,6 +105,7 @@ package final class SessionRoutes: Sendable {
     Route(ofPlayback: "session.m3u8") { try $0.playlist("session.m3u8", of: $1, $2) },
     Route(ofPlayback: "iframes.m3u8") { try $0.playlist("iframes.m3u8", of: $1, $2) },
     Route(ofPlayback: "multivariant.m3u8") { try $0.playlist("multivariant.m3u8", of: $1, $2) },
+    Route(ofPlayback: "captions.m3u8") { try $0.playlist("captions.m3u8", of: $1, $2) },
     Route(ofPlayback: "pictures.jsonl", through: .picture) { try $0.pictures(of: $1, $2) },
     Route(ofPlayback: "map.json", through: .map) { try $0.map(of: $1, $2) },
     Route(ofFilm: "session.mp4", as: nil),
@@ -147,17 +148,20 @@ package final class SessionRoutes: Sendable {
     return try body(playback)
   }
 
-  /// A published file, or a fragment or an initialization of the playlists.
+  /// A published file, or a fragment, an initialization or captions of the playlists.
   private func file(_ name: String, of session: SessionID) throws -> HTTPResponse? {
     if let file = try catalog.file(name, of: session) {
-      let kinds: [(end: String, kind: HTTPResponse.Kind)] = [(".mp4", .mp4), (".json", .json), (".m4s", .fragment)]
+      let kinds: [(end: String, kind: HTTPResponse.Kind)] = [
+        (".mp4", .mp4), (".json", .json), (".m4s", .fragment), (".vtt", .captions),
+      ]
       return HTTPResponse(kinds.first { name.hasSuffix($0.end) }?.kind ?? .text, file)
     }
     return try withPlayback(of: session) { playback in
       if let bytes = try playback.fragment(named: name) { return HTTPResponse(.fragment, bytes, tag: name) }
       if let bytes = try playback.initialization(named: name) { return HTTPResponse(.mp4, bytes, tag: name) }
+      if let bytes = playback.captions(named: name) { return HTTPResponse(.captions, bytes, tag: name) }
       return try catalog.keptFile(named: name, of: session).map {
-        HTTPResponse(name.hasSuffix(".m4s") ? .fragment : .mp4, $0)
+        HTTPResponse(name.hasSuffix(".m4s") ? .fragment : name.hasSuffix(".vtt") ? .captions : .mp4, $0)
       }
     }
   }

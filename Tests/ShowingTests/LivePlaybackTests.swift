@@ -48,9 +48,39 @@ import Testing
     try put("session.m3u8", playback.playlist)
     for name in [HLSViews.keyFramesFile, HLSViews.multivariantFile] { try put(name, playback.playlist(named: name)) }
     for name in HLSPlaylist.files(in: playback.playlist) {
-      try put(name, playback.fragment(named: name) ?? playback.initialization(named: name))
+      try put(
+        name, playback.fragment(named: name) ?? playback.initialization(named: name) ?? playback.captions(named: name))
     }
+    if let captions = try playback.playlist(named: "captions.m3u8") { try put("captions.m3u8", captions) }
     return try Conformance.faults(ofPlaylistsIn: directory)
+  }
+
+  /// The server has the captions of the worker's playlist, file by file.
+  @Test func captionsAreThoseOfTheWorker() throws {
+    let views = package.views()
+    try package.publish(0..<10, steps: [500: "a", 4_900: "goes on"], views)
+    try package.publish(10..<20, steps: [11_000: "b"], views)
+    try package.dateNewSegments()
+    let playback = try playback(at: 90)
+    #expect(try faults(of: playback) == [])
+    let kept = try #require(try catalog.keptPlaylist(named: "captions.m3u8", of: playback)).text
+    #expect(try playback.playlist(named: "captions.m3u8") == kept)
+    let names = String(decoding: kept, as: UTF8.self).split(separator: "\n").filter { $0.hasSuffix(".vtt") }
+    #expect(Set(names).count == 4)
+    for name in names {
+      let file = package.output + "/walk/hls/\(name)"
+      #expect(try playback.captions(named: String(name)) == Array(Data(contentsOf: URL(fileURLWithPath: file))))
+    }
+    #expect(playback.captions(named: "captions-1.vtt") == nil)
+  }
+
+  @Test func playlistWithoutLabelsHasNoCaptions() throws {
+    try publish(0..<10)
+    let playback = try playback(at: 60)
+    #expect(try playback.playlist(named: "captions.m3u8") == nil)
+    #expect(playback.captions(named: "captions-none.vtt") == nil)
+    let multivariant = try #require(try playback.playlist(named: "multivariant.m3u8"))
+    #expect(!String(decoding: multivariant, as: UTF8.self).contains("MEDIA"))
   }
 
   @Test func playlistGrowsUntilTheEndAndKeepsItsFiles() throws {

@@ -30,12 +30,18 @@ package final class GrowingPackage: Sendable {
 
   /// Writes a batch with a frame each second.
   ///
-  /// - Parameter seconds: since ``startMs``.
-  package func batch(_ seconds: Range<Int>) throws -> String {
+  /// - Parameters:
+  ///   - seconds: since ``startMs``.
+  ///   - steps: labels: their milliseconds since ``startMs``, and their texts.
+  package func batch(_ seconds: Range<Int>, steps: KeyValuePairs<Int, String> = [:]) throws -> String {
     let path = try scratch.directory("walk@\(UUID().uuidString)")
     for second in seconds {
       try FileManager.default.copyItem(
         atPath: Fixture("gap").path + "/0000.jpg", toPath: "\(path)/\(Self.startMs + Int64(second) * 1_000).jpg")
+    }
+    let lines = steps.map { #"{"timeMs":\#(Self.startMs + Int64($0.key)),"kind":"step","text":"\#($0.value)"}"# }
+    if !lines.isEmpty {
+      try Data(lines.joined(separator: "\n").utf8).write(to: URL(fileURLWithPath: path + "/labels.jsonl"))
     }
     return path
   }
@@ -57,16 +63,21 @@ package final class GrowingPackage: Sendable {
   package func staging() throws -> Staging { try Staging(output: output, worker: WorkerID()) }
 
   /// Publishes in the directory, and lists all segments.
-  package func publish(_ seconds: Range<Int>, _ views: SessionViews) throws {
+  package func publish(
+    _ seconds: Range<Int>, steps: KeyValuePairs<Int, String> = [:], _ views: SessionViews
+  ) throws {
     let staging = try staging()
-    _ = try BatchEncoder(BatchEncoder.Options(), staging: staging, index: views).publish(batch(seconds))
+    _ = try BatchEncoder(BatchEncoder.Options(), staging: staging, index: views)
+      .publish(batch(seconds, steps: steps))
     #expect(views.flushPending(staging, all: true).isEmpty)
     staging.remove()
   }
 
   /// Publishes in the object store, and lists all segments.
-  package func publish(_ seconds: Range<Int>, _ store: ObjectStore) throws {
-    _ = try encoder(store).publish(batch(seconds))
+  package func publish(
+    _ seconds: Range<Int>, steps: KeyValuePairs<Int, String> = [:], _ store: ObjectStore
+  ) throws {
+    _ = try encoder(store).publish(batch(seconds, steps: steps))
     #expect(store.flushPending(all: true).isEmpty)
   }
 

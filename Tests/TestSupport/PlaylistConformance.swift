@@ -13,6 +13,16 @@ extension Conformance {
   }
 }
 
+extension Conformance {
+  /// Returns the captions of a directory's playlists, each once: its span in unix milliseconds and its text. They conform.
+  public static func captions(ofPlaylistsIn directory: String, isWindow: Bool = false) throws -> [String] {
+    var checker = PlaylistChecker(directory: directory, isWindow: isWindow)
+    try checker.check()
+    #expect(checker.faults == [])
+    return checker.captions.map { "\($0.fromMs)–\($0.untilMs) \($0.text)" }
+  }
+}
+
 private struct PlaylistChecker {
   let directory: String
   let isWindow: Bool
@@ -56,6 +66,7 @@ private struct PlaylistChecker {
     try checkMedia(media)
     if let keyFrames { try checkKeyFrames(keyFrames, of: media) }
     try checkMultivariant(media, keyFrames)
+    try checkCaptions(of: media)
   }
 
   /// Returns the bytes of a map: the name of a file, or of a pack with a range.
@@ -127,7 +138,7 @@ private struct PlaylistChecker {
         }
       } else if !line.hasPrefix("#") {
         require(duration != nil, "8216, 4.3.2.1: \(line) has no EXTINF")
-        require(map != nil || isGap, "8216, 3.3: no MAP before \(line)")
+        require(map != nil || isGap || name == "captions.m3u8", "8216, 3.3: no MAP before \(line)")
         playlist.segments.append(
           Segment(
             uri: line, durationMs: duration ?? 0, dateMs: date, map: map, isGap: isGap,
@@ -279,6 +290,62 @@ private struct PlaylistChecker {
       // That of a growing playlist of packs is written again when it has doubled.
       require((keyFrames == nil ? 2 : 1) * bandwidth >= peak, "8216bis, 4.4.6.2: BANDWIDTH \(bandwidth) of \(peak)")
     }
+  }
+
+  // MARK: - Captions
+
+  /// A caption of an entry, with its instants in unix milliseconds.
+  private(set) var captions: [(fromMs: Int, untilMs: Int, text: String)] = []
+
+  /// Checks that the playlist of captions agrees with that of the video, and that each file has the times of its fragment.
+  private mutating func checkCaptions(of media: Playlist) throws {
+    let multivariant = String(decoding: try file("multivariant.m3u8"), as: UTF8.self)
+    let isThere = FileManager.default.fileExists(atPath: directory + "/captions.m3u8")
+    require(
+      multivariant.contains("#EXT-X-MEDIA:TYPE=SUBTITLES,GROUP-ID=\"captions\"") == isThere
+        && multivariant.contains(",SUBTITLES=\"captions\"") == isThere, "8216, 4.3.4.1: captions are not named")
+    guard isThere else { return }
+    let list = try playlist("captions.m3u8")
+    for tag in [
+      "EXT-X-TARGETDURATION", "EXT-X-PLAYLIST-TYPE", "EXT-X-ENDLIST", "EXT-X-MEDIA-SEQUENCE",
+      "EXT-X-DISCONTINUITY-SEQUENCE",
+    ] {
+      require(list.tags[tag] == media.tags[tag], "8216, 6.2.4: \(tag) differs in captions.m3u8")
+    }
+    func places(_ playlist: Playlist) -> [String] {
+      playlist.segments.map { "\($0.durationMs) \($0.dateMs ?? 0) \($0.isGap) \($0.isBehindDiscontinuity)" }
+    }
+    require(places(list) == places(media), "8216, 6.2.4: the entries of captions.m3u8 differ")
+    for (entry, video) in zip(list.segments, media.segments) where !video.isGap {
+      let start = video.isPacked || video.map?.contains(" ") ?? false ? nil : Fragment(try file(video.uri)).start
+      try checkCaptions(entry, start: try start ?? Fragment(bytes(of: video)).start)
+    }
+  }
+
+  private mutating func checkCaptions(_ entry: Segment, start: UInt64) throws {
+    let parts = String(decoding: try file(entry.uri), as: UTF8.self).components(separatedBy: "\n\n")
+    let head = try #require(
+      parts[0].wholeMatch(of: /WEBVTT\nX-TIMESTAMP-MAP=MPEGTS:(\d+),LOCAL:([\d:.]+)\n?/), "8216, 3.5: \(parts[0])")
+    if entry.uri == "captions-none.vtt" { return require(parts.count == 1, "\(entry.uri) has cues") }
+    require(
+      UInt64(head.1) == start % (1 << 33), "8216, 3.5: \(entry.uri) is at \(head.1), its fragment at \(start)")
+    let (dateMs, localMs) = (entry.dateMs ?? 0, Self.milliseconds(head.2))
+    require(parts.count > 1, "\(entry.uri) has no cue")
+    for part in parts.dropFirst() {
+      let cue = try #require(part.wholeMatch(of: /([\d:.]+) --> ([\d:.]+)\n((?s).+?)\n?/), "no cue: \(part)")
+      let (fromMs, untilMs) = (Self.milliseconds(cue.1) - localMs + dateMs, Self.milliseconds(cue.2) - localMs + dateMs)
+      require(
+        fromMs < untilMs && fromMs < dateMs + entry.durationMs && untilMs > dateMs,
+        "8216, 3.5: \(entry.uri) has a cue that it does not show: \(part)")
+      if !captions.contains(where: { $0 == (fromMs, untilMs, String(cue.3)) }) {
+        captions.append((fromMs, untilMs, String(cue.3)))
+      }
+    }
+  }
+
+  private static func milliseconds(_ clock: some StringProtocol) -> Int {
+    let parts = clock.split { ":.".contains($0) }.compactMap { Int($0) }
+    return parts.count == 4 ? ((parts[0] * 60 + parts[1]) * 60 + parts[2]) * 1_000 + parts[3] : -1
   }
 
   /// The largest bit rate of adjacent segments whose total duration is 0.5 to 1.5 target durations.

@@ -193,13 +193,15 @@ public enum Stitching {
     }
     let package = HLSPackage(path: target, temporary: "\(target)/.\(WorkerID()).part")
     let map = NamedMap(ofPlaylistOf: session, directory.session)
-    let bytes = try package.write(segments, from: directory, dates: map.dateRanges, progress: progress)
+    let captions = FilmCaptions(session.marks.labels, in: map.map.shown, isWhole: true)
+    let bytes = try package.write(
+      segments, from: directory, dates: map.dateRanges, captions: captions.captions, progress: progress)
     var stream = StitchedSession(
       file: "\(target)/\(HLSPlaylist.file)", session: directory.session.description,
       durationMs: segments[segments.count - 1].endMs - segments[0].startMs, segments: segments.count, bytes: bytes,
       shown: segments[0].startMs..<segments[segments.count - 1].endMs, map: map.map, namedMap: map,
       warnings: session.warnings)
-    stream.captions = FilmCaptions(session.marks.labels, in: map.map.shown, isWhole: true)
+    stream.captions = captions
     return stream
   }
 

@@ -20,6 +20,11 @@ package struct SegmentMarks: Sendable, Equatable {
   /// The note of the last frame.
   private(set) var lastNote: String?
 
+  /// The captions, in the order of their starts. They do not depend on labels of other segments.
+  private(set) var captions: [Caption] = []
+  /// Maximum number of captions of a segment.
+  private static let maximumCaptions = 1_000
+
   private var maximum = SegmentMarks.maximumChapters
 
   init() {}
@@ -33,6 +38,8 @@ package struct SegmentMarks: Sendable, Equatable {
     let presses = marks.presses
     lastPressMs = presses.lastMs
     (firstNote, lastNote) = marks.outerNotes
+    captions = Array(
+      Caption.all(marks.labels, in: 0..<1 << 43, isWhole: false, seamMs: segment.endMs).prefix(Self.maximumCaptions))
     // The first note and the first press may be left out.
     let all = marks.chapters
     for kind in [FilmChapter.Kind.step, .mark, .navigation, .note] {

@@ -202,7 +202,7 @@ struct ObjectPlaylist {
     let playlist = package.path + "/" + HLSPlaylist.file
     guard let text = try DurableFile.contents(of: playlist, limit: IndexText.maximumBytes), text != there?.bytes
     else { return true }
-    let views = [HLSViews.keyFramesFile, HLSViews.multivariantFile, HLSPlaylist.file]
+    let views = [HLSViews.keyFramesFile, HLSViews.multivariantFile, HLSCaptions.file, HLSPlaylist.file]
     var made = Set(try Directory(opening: package.path).entries().map(\.name)).subtracting(views)
     if isRebuilt, let old = there?.bytes {
       let graceMs = SupersededFiles.graceMs(after: old, durationMs: durationMs)
@@ -217,7 +217,8 @@ struct ObjectPlaylist {
     // The names of these change with their contents, so an existing one is the same.
     for name in made.sorted() {
       _ = try session.objects.put(
-        session.key(HLSPackage.directory + "/" + name), .file(package.path + "/" + name), .video, when: .absent)
+        session.key(HLSPackage.directory + "/" + name), .file(package.path + "/" + name),
+        name.hasSuffix(HLSCaptions.suffix) ? .captions : .video, when: .absent)
     }
     try write(HLSViews(of: text), replacing: there?.bytes)
     return try session.objects.put(key, .bytes(text), .playlist, when: .unchanged(since: there?.tag)) != nil

@@ -39,6 +39,8 @@ public final class SessionPlayback: Sendable {
   private let refused: Int
   /// The parts by the names of their fragments, in the timeline and in the playlist.
   private let fragments: [String: HLSSegment]
+  /// The captions of the playlist's entries by the names of their files.
+  private let captions: [String: HLSCaptionSegment]
   /// The first part of each kind by its initialization's name.
   private let initializations: [String: HLSSegment]
 
@@ -79,13 +81,14 @@ public final class SessionPlayback: Sendable {
       let own = part.withOwnEnd
       fragments[HLSPlaylist.Entry(own, initialization: entry.initialization).file] = own
     }
-    playlist = Array(
-      Self.playlist(of: session, parts, marks, listing, retention) { part, entry in
-        guard videos.contains(part.segment.startMs) else { return nil }
-        fragments[entry.file] = part
-        initializations[entry.initialization] = initializations[entry.initialization] ?? part
-        return entry
-      }.utf8)
+    let listed = Self.playlist(of: session, parts, marks, listing, retention) { part, entry in
+      guard videos.contains(part.segment.startMs) else { return nil }
+      fragments[entry.file] = part
+      initializations[entry.initialization] = initializations[entry.initialization] ?? part
+      return entry
+    }
+    playlist = Array((listed?.text ?? "").utf8)
+    captions = listed?.captionSegments ?? [:]
     (self.fragments, self.initializations) = (fragments, initializations)
     refused = entries.reduce(0) { $0 + $1.refusedCount }
     timeline = Self.timeline(session, entries, parts, media, problems, hasEnded: hasEnded)
@@ -105,11 +108,11 @@ public final class SessionPlayback: Sendable {
     ]).bytes() + [UInt8(ascii: "\n")]
   }
 
-  /// Returns the playlist of key frames, `iframes.m3u8`, or the multivariant playlist, `multivariant.m3u8`. It reads the tables of
-  /// all videos.
+  /// Returns the playlist of key frames, `iframes.m3u8`, the multivariant playlist, `multivariant.m3u8`, or that of captions,
+  /// `captions.m3u8`. The first two read the tables of all videos.
   ///
   /// - Parameter name: of the playlist.
-  /// - Returns: nil for any other name; empty as long as ``playlist`` is.
+  /// - Returns: nil for any other name, and for captions if there are none; empty as long as ``playlist`` is.
   /// - Throws: `DiskError`.
   public func playlist(named name: String) throws -> [UInt8]? { try playlist(named: name) {} }
 
@@ -117,6 +120,7 @@ public final class SessionPlayback: Sendable {
   ///
   /// - Parameter progress: called for each video; an error that it throws ends the work.
   package func playlist(named name: String, progress: () throws -> Void) throws -> [UInt8]? {
+    if name == HLSCaptions.file { return HLSViews(of: playlist).captions }
     guard [HLSViews.keyFramesFile, HLSViews.multivariantFile].contains(name) else { return nil }
     if playlist.isEmpty { return [] }
     let text = try Self.playlist(of: session, parts, marks, listing, retention) { part, entry in
@@ -129,15 +133,24 @@ public final class SessionPlayback: Sendable {
         return nil
       }
     }
-    let views = HLSViews(of: Array(text.utf8))
+    let views = HLSViews(of: Array((text?.text ?? "").utf8))
     return name == HLSViews.keyFramesFile ? views.keyFrames : views.multivariant
   }
 
+  /// Returns the captions of an entry of ``playlist`` by the name of their file; nil if there are none.
+  ///
+  /// - Parameter name: any text, such as a part of a request's path.
+  public func captions(named name: String) -> [UInt8]? {
+    if name == HLSCaptionSegment.emptyFile, !captions.isEmpty { return HLSCaptionSegment.none.bytes }
+    return captions[name]?.bytes
+  }
+
   /// - Parameter place: returns the entry of a fragment; nil if its video is damaged.
+  /// - Returns: nil if it would be empty.
   private static func playlist(
     of session: SessionID, _ parts: [HLSSegment], _ marks: [SegmentMarks], _ listing: LiveListing,
     _ retention: SessionRetention?, place: (HLSSegment, HLSPlaylist.Entry) throws -> HLSPlaylist.Entry?
-  ) rethrows -> String {
+  ) rethrows -> HLSPlaylist? {
     let segments = parts.map(\.segment)
     let isWhole = segments.areOneFinalBatch
     var playlist = HLSPlaylist(of: session, parts)
@@ -156,9 +169,9 @@ public final class SessionPlayback: Sendable {
       let last = parts[parts.count - 1]
       playlist.end(atMs: last.segment.startMs + last.lengthMs)
     } else if !playlist.hasEntries {
-      return ""
+      return nil
     }
-    return playlist.text
+    return playlist
   }
 
   /// Returns a fragment by its name in the timeline and the playlist; nil if there is none.

@@ -65,6 +65,27 @@ import Testing
       .map { $0.trimmingCharacters(in: .newlines) }.filter { !$0.isEmpty }
   }
 
+  /// The captions of the stream are those of the film, and stock ffmpeg reads each file of them.
+  @Test func streamHasTheCaptionsOfTheFilm() throws {
+    let session = try published(batch(), in: "out")
+    let (film, stream) = (try stitch(session, to: "film.mp4"), try stitch(session, to: "hls", "--format", "hls"))
+    let shown = try Conformance.captions(ofPlaylistsIn: stream)
+    let expected: [(fromMs: Int64, untilMs: Int64, text: String)] = [
+      (0, 500, "Before"), (500, 1_250, "Add"), (1_000, 6_000, "After"),
+      (1_250, 2_000, "It &lt;b&gt;failed&lt;/b&gt; &amp; ended\nhere"), (2_000, 3_500, "اختبار"),
+    ]
+    let lines = expected.map { "\(Self.start + $0.fromMs)–\(Self.start + $0.untilMs) \($0.text)" }
+    #expect(shown == lines)
+    #expect(try captions(film).count >= shown.count)
+    let files = try FileManager.default.contentsOfDirectory(atPath: stream).filter { $0.hasPrefix("captions-1") }
+    for file in files {
+      let read = try Tool.output("ffmpeg", ["-v", "error", "-i", stream + "/" + file, "-f", "webvtt", "-"])
+      #expect(String(decoding: read, as: UTF8.self).contains("After"))
+    }
+    let plain = try stitch(published(batch("plain/walk", labels: false), in: "bare"), to: "plain", "--format", "hls")
+    #expect(try !FileManager.default.contentsOfDirectory(atPath: plain).contains { $0.hasPrefix("captions") })
+  }
+
   @Test func labelsChangeNoPicture() throws {
     let (with, without) = (
       try published(batch(), in: "with"), try published(batch("plain/walk", labels: false), in: "out")

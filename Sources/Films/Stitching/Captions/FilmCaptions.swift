@@ -8,24 +8,12 @@ import Sessions
 
 /// The captions of a film.
 package struct FilmCaptions: Sendable, Equatable {
-  /// A text, and the instants of its span in unix milliseconds.
-  struct Caption: Sendable, Equatable {
-    let unix: Range<Int64>
-    let text: String
-  }
-
-  /// The kinds of labels that are captions.
-  static let kinds: Set = [Label.Kind.caption, Label.Kind.step, Label.Kind.error]
-  /// How long a label without an end is shown at most, in milliseconds.
-  static let longestMs: Int64 = 5_000
   /// Maximum number of texts at one instant: the latest ones are shown.
   private static let mostTexts = 3
   /// Maximum number of captions that have begun and may come on screen again.
   private static let mostOpen = 64
   /// The longest sample that readers can count, in ticks.
   private static let longestSample = MediaTime.ticks(ms: MediaTime.maximumSampleMs)
-  /// Maximum bytes of a text on screen.
-  private static let mostBytes = 512
 
   /// In the order of their starts.
   private(set) var captions: [Caption] = []
@@ -39,27 +27,7 @@ package struct FilmCaptions: Sendable, Equatable {
   ///   - shown: the part of the session, in unix milliseconds.
   ///   - isWhole: whether it is all of the session. Then a label before its first picture, or behind its last one, is shown there.
   init(_ labels: [Label], in shown: Range<Int64>, isWhole: Bool) {
-    guard !shown.isEmpty else { return }
-    let placed = labels.filter { Self.kinds.contains($0.kind) }.map { label -> (startMs: Int64, label: Label) in
-      guard isWhole, !shown.contains(label.timeMs) else { return (label.timeMs, label) }
-      let isBefore = label.timeMs < shown.lowerBound
-      return (isBefore ? shown.lowerBound : max(shown.lowerBound, shown.upperBound - Self.longestMs), label)
-    }
-    let ordered = placed.enumerated().sorted { ($0.element.startMs, $0.offset) < ($1.element.startMs, $1.offset) }
-    var (nextMs, laterMs) = (Int64.max, Int64.max)
-    for (_, (startMs, label)) in ordered.reversed() {
-      // A text is shown until the next one.
-      if laterMs > startMs { nextMs = laterMs }
-      laterMs = startMs
-      let heldMs = min(nextMs, startMs + Self.longestMs)
-      let isCaption = label.kind == Label.Kind.caption
-      let endMs =
-        label.timeMs >= shown.upperBound && isWhole
-        ? shown.upperBound : isCaption ? label.endMs ?? heldMs : max(label.endMs ?? 0, heldMs)
-      let unix = (startMs..<max(startMs, endMs)).clamped(to: shown)
-      if !unix.isEmpty { captions.append(Caption(unix: unix, text: label.text.cut(to: Self.mostBytes))) }
-    }
-    captions.reverse()
+    captions = Caption.all(labels, in: shown, isWhole: isWhole)
   }
 
   /// Returns the captions by the time of a film, in ticks. Those of time that it leaves out are not there.
@@ -109,14 +77,8 @@ package struct FilmCaptions: Sendable, Equatable {
     for (film, words) in cues(map) {
       let tick = MediaTime.ticks(ms: 1)
       let (start, end) = (film.lowerBound / tick, max(film.lowerBound / tick + 1, film.upperBound / tick))
-      text += "\n\(CueTime.clock(start)) --> \(CueTime.clock(end))\n\(Self.escaped(words))\n"
+      text += CueText.cue(start, end, words)
     }
     return Array(text.utf8)
-  }
-
-  /// Returns a text for a cue: its markup is shown as it is, and it has no empty line, which would end the cue.
-  private static func escaped(_ text: String) -> String {
-    text.replacing("&", with: "&amp;").replacing("<", with: "&lt;").replacing(">", with: "&gt;")
-      .split(separator: "\n").joined(separator: "\n")
   }
 }

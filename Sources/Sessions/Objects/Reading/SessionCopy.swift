@@ -390,7 +390,9 @@ extension SessionCopy {
     // A server has no packs: it makes playlists of their segments.
     if let text = there?.bytes, HLSPlaylist.hasPacks(text) { there = nil }
     kept.files = there.map { HLSPlaylist.files(in: $0.bytes) } ?? []
-    for name in [HLSViews.keyFramesFile, HLSViews.multivariantFile] where there != nil {
+    let hasCaptions = there.map { HLSCaptions.areIn($0.bytes) } ?? false
+    let names = [HLSViews.keyFramesFile, HLSViews.multivariantFile] + (hasCaptions ? [HLSCaptions.file] : [])
+    for name in names where there != nil {
       let key = session.key(HLSPackage.directory + "/" + name)
       try publish(name, session.objects.get(key, limit: IndexText.maximumBytes)?.bytes)
     }
@@ -407,7 +409,7 @@ extension SessionCopy {
     }
   }
 
-  /// Opens a fragment or an initialization that the worker's playlist lists.
+  /// Opens a fragment, an initialization or captions that the worker's playlist lists.
   ///
   /// - Returns: nil for any other name, or if there is none.
   /// - Throws: ``BadSession`` for an object that is none; an error of the store or the disk.
@@ -419,8 +421,9 @@ extension SessionCopy {
     return try file(name, bytes: size) {
       guard try session.objects.download(key, to: new + "/" + name, limit: size) != nil else { return }
       let file = try FileBytes(opening: new + "/" + name)
-      guard Self.boxes.contains(where: { file.bytes(at: 4, 4).elementsEqual($0.utf8) }) else {
-        throw BadSession(session.name + key, "no fragment of a video", advice: StoredIndex.advice)
+      let isVideo = Self.boxes.contains { file.bytes(at: 4, 4).elementsEqual($0.utf8) }
+      guard isVideo || file.bytes(at: 0, 6).elementsEqual("WEBVTT".utf8) else {
+        throw BadSession(session.name + key, "no fragment of a video, and no captions", advice: StoredIndex.advice)
       }
     }
   }

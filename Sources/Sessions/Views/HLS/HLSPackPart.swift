@@ -50,6 +50,7 @@ package struct HLSPackPart {
       file: "../" + place.file, initialization: Self.initialization(kind: place.kind, place.startMs),
       startMs: segment.startMs, endMs: segment.startMs + part.lengthMs, layout: layout)
     (entry.map, entry.range, entry.packKind) = (map, place.fragment, place.kind)
+    entry.mediaMs = part.startMs
     return (part, entry)
   }
 

@@ -38,11 +38,12 @@ package struct HLSPackage {
   /// - Parameters:
   ///   - segments: at least one, in the order of their starts.
   ///   - dates: tags of the playlist that name instants.
+  ///   - captions: in the order of their starts.
   /// - Returns: the size of all fragments, in bytes.
   /// - Throws: ``BadSession``, ``DiskError``.
   package func write(
     _ segments: [PublishedSegment], from session: SessionDirectory, dates: String = "",
-    progress: (Int, Int) throws -> Void
+    captions: [Caption] = [], progress: (Int, Int) throws -> Void
   ) throws -> Int {
     let parts = HLSSegment.all(segments)
     // Make all names before any fragment: small lasting allocations between large short ones fragment the heap.
@@ -51,6 +52,7 @@ package struct HLSPackage {
     let directory = try Directory(opening: path)
     try requireOwn(session.session)
     var playlist = HLSPlaylist(of: session.session, parts, dates: dates)
+    playlist.captions = HLSCaptions(captions)
     var size = 0
     for (index, part) in parts.enumerated() {
       var entry = entries[index]
@@ -61,10 +63,20 @@ package struct HLSPackage {
       try progress(index + 1, parts.count)
     }
     if playlist.hasGaps { try replace(HLSPlaylist.gapFile, MP4Fragment.empty) }
+    try writeCaptions(of: playlist)
     playlist.end(atMs: playlist.endMs)
     let views = HLSViews(of: Array(playlist.text.utf8))
     try replace(views, views.media, in: directory)
     return size
+  }
+
+  /// Writes the missing files of captions.
+  private func writeCaptions(of playlist: HLSPlaylist) throws {
+    guard HLSCaptions.areIn(Array(playlist.text.utf8)) else { return }
+    let segments = playlist.captionSegments.merging([HLSCaptionSegment.emptyFile: .none]) { $1 }
+    for (name, segment) in segments where !DurableFile.exists(path + "/" + name) {
+      try replace(name, segment.bytes)
+    }
   }
 
   private func write(
@@ -121,6 +133,7 @@ package struct HLSPackage {
   func replace(_ views: HLSViews, _ media: [UInt8], in directory: Directory) throws {
     try directory.sync()
     try replace(HLSViews.keyFramesFile, views.keyFrames)
+    if let captions = views.captions { try replace(HLSCaptions.file, captions) }
     try replace(HLSViews.multivariantFile, views.multivariant)
     try replace(HLSPlaylist.file, media)
     try directory.sync()
@@ -292,6 +305,7 @@ extension HLSPackage {
     if playlist.hasGaps, !DurableFile.exists(path + "/" + HLSPlaylist.gapFile) {
       try replace(HLSPlaylist.gapFile, MP4Fragment.empty)
     }
+    try writeCaptions(of: playlist)
     try prepare(&playlist)
     let text = Array(playlist.text.utf8)
     try replace(HLSViews(of: text), text, in: directory)

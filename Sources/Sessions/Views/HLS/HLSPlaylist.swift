@@ -25,6 +25,8 @@ package struct HLSPlaylist {
     let startMs: Int64
     /// When the last picture leaves the screen.
     let endMs: Int64
+    /// Its start in the time of its fragment, in milliseconds.
+    var mediaMs: Int64 = 0
     /// nil if it is not known yet.
     package var layout: HLSLayout?
     /// The value of `EXT-X-MAP:URI` if it is more than the name of the initialization.
@@ -85,6 +87,10 @@ package struct HLSPlaylist {
   private var lastNote: String?
   /// Whether it can be continued: then it has marks for that.
   private let isLive: Bool
+  /// The captions of the entries to come.
+  var captions = HLSCaptions()
+  /// The files of captions by their names, since the playlist was created or read.
+  package private(set) var captionSegments: [String: HLSCaptionSegment] = [:]
   /// Whether a gap was listed since the playlist was created or read.
   private(set) var hasGaps = false
 
@@ -122,7 +128,7 @@ package struct HLSPlaylist {
       let map = Self.last(Self.mapTag, in: text), let date = Self.last(Self.dateTag, in: text),
       date == start.dateText,
       // The lines of the last entry follow its date.
-      case let entry = text.suffix(600).split(separator: UInt8(ascii: "\n")).suffix(7),
+      case let entry = text.suffix(600).split(separator: UInt8(ascii: "\n")).suffix(8),
       let layout = entry.compactMap({ $0.withUnsafeBufferPointer { HLSLayout($0[...]) } }).last,
       let duration = Self.last(Self.durationTag, in: text).flatMap({ Int64(milliseconds: $0.dropLast()) })
     else { return nil }
@@ -141,6 +147,7 @@ package struct HLSPlaylist {
       (0...1 << 43).contains($0) ? $0 : nil
     }
     lastNote = Self.last(Self.noteMark, in: text).flatMap { $0.isEmpty ? nil : $0 }
+    captions = HLSCaptions(continuing: text, from: endMs)
   }
 
   /// Returns the name of the initialization of packs; nil if the last entry is a file of its own.
@@ -186,10 +193,17 @@ package struct HLSPlaylist {
   package static func files(in text: [UInt8]) -> Set<String> {
     let lines = text.split(separator: UInt8(ascii: "\n")).compactMap { (line) -> String? in
       if line.first != UInt8(ascii: "#") { return file(named: line) }
+      if let captions = captionFile(of: line) { return captions }
       guard line.starts(with: mapTag.utf8) else { return nil }
       return file(named: line.dropFirst(mapTag.utf8.count + 1).dropLast())
     }
-    return Set(lines)
+    return Set(lines).union(HLSCaptions.areIn(text) ? [HLSCaptionSegment.emptyFile] : [])
+  }
+
+  /// Returns the file of captions that a line names; nil for any other line.
+  static func captionFile(of line: some Collection<UInt8>) -> String? {
+    guard line.starts(with: HLSCaptions.fileMark.utf8) else { return nil }
+    return String(decoding: line.dropFirst(HLSCaptions.fileMark.utf8.count), as: UTF8.self)
   }
 
   private static func file(named line: ArraySlice<UInt8>) -> String? {
@@ -235,6 +249,7 @@ package struct HLSPlaylist {
     _ entry: Entry, _ marks: SegmentMarks? = SegmentMarks(), behind gap: SessionIndex.Gap? = nil
   ) {
     if entry.startMs > endMs { appendGap(untilMs: entry.startMs) }
+    let (lines, captionFile) = nextCaptions(of: entry, marks?.captions ?? [])
     if initialization != nil, entry.initialization != initialization || isBehindJump {
       text += HLSViews.discontinuityTag
     }
@@ -245,9 +260,11 @@ package struct HLSPlaylist {
       initialization = entry.initialization
     }
     if let marks { appendChapters(of: entry, marks, gap) }
+    text += lines
     text += "\(Self.dateTag)\(entry.startMs.dateText)\n"
     // The last entry listed the end of the session, and a segment follows that begins a little earlier.
     if entry.startMs < endMs { text += "\(Self.overlapMark)\((endMs - entry.startMs).secondsText)\n" }
+    if let captionFile { text += "\(HLSCaptions.fileMark)\(captionFile)\n" }
     if let layout = entry.layout { text += layout.comment }
     if let kind = entry.packKind { text += "\(Self.packedMark)\(entry.startMs) \(kind)\n" }
     text += "\(Self.durationTag)\((entry.endMs - endMs).secondsText),\n"
@@ -271,6 +288,18 @@ package struct HLSPlaylist {
     guard let pressMs = marks.lastPressMs else { return }
     lastPressMs = pressMs
     if isLive { text += "\(Self.pressMark)\(pressMs)\n" }
+  }
+
+  /// Returns the lines of captions that go on behind an entry, and the file of those that it shows; nil if it shows none.
+  private mutating func nextCaptions(of entry: Entry, _ new: [Caption]) -> (lines: String, file: String?) {
+    let hasRoom = text.utf8.count < Self.maximumBytesWithChapters
+    let (shown, lines) = captions.next(
+      hasRoom ? new : [], in: entry.startMs..<max(entry.startMs, entry.endMs), isFirst: !hasEntries)
+    if shown.isEmpty { return (isLive ? lines : "", nil) }
+    let segment = HLSCaptionSegment(captions: shown, startMs: entry.startMs, mediaMs: entry.mediaMs)
+    let name = segment.name(of: segment.bytes)
+    captionSegments[name] = segment
+    return (isLive ? lines : "", name)
   }
 
   /// Ends the playlist.

@@ -132,6 +132,7 @@ extension HLSPlaylist.Entry {
     self.init(
       file: part.isHold ? HLSPlaylist.holdPrefix + file.dropFirst(8) : file, initialization: initialization,
       startMs: startMs, endMs: startMs + part.lengthMs)
+    mediaMs = part.startMs
   }
 
   /// Names of initializations that were made. Most segments have the picture kind of the one before.

@@ -73,7 +73,9 @@ package struct HLSViews {
   let media: [UInt8]
   /// Each entry is one key frame, shown until the next.
   package let keyFrames: [UInt8]
-  /// Names the other two.
+  /// The playlist of captions, entry by entry as the media playlist; nil if that has none.
+  package let captions: [UInt8]?
+  /// Names the others.
   package let multivariant: [UInt8]
   private let isPacked: Bool
   private let hasKeyFrames: Bool
@@ -87,6 +89,7 @@ package struct HLSViews {
     media.reserveCapacity(text.count)
     keyFrames.reserveCapacity(text.count)
     var durationMs: Int64 = 0
+    var captions = HLSCaptions.areIn(text) ? CaptionList() : nil
     var (layout, isPacked) = (nil as HLSLayout?, false)
     text.withUnsafeBufferPointer { text in
       var start = 0
@@ -99,6 +102,8 @@ package struct HLSViews {
           keyFrames += found.byteRange.utf8
           continue
         }
+        captions?.add(line)
+        if line.starts(with: HLSCaptions.fileMark.utf8) { continue }
         media += text[start...end]
         if line.starts(with: HLSPlaylist.rangeTag.utf8) {
           isPacked = true
@@ -120,14 +125,21 @@ package struct HLSViews {
     }
     self.media = media
     self.keyFrames = keyFrames
+    self.captions = captions?.text
     self.isPacked = isPacked
     hasKeyFrames = !isPacked || HLSPlaylist.hasEnded(text)
     (attributes, bitsPerSecond) = (pictures.attributes, rate.bitsPerSecond)
+    var (rendition, group) = ("", "")
+    if captions != nil {
+      rendition = "#EXT-X-MEDIA:TYPE=SUBTITLES,GROUP-ID=\"\(HLSCaptions.group)\",NAME=\"Captions\""
+      rendition += ",DEFAULT=YES,AUTOSELECT=YES,URI=\"\(HLSCaptions.file)\"\n"
+      group = ",SUBTITLES=\"\(HLSCaptions.group)\""
+    }
     var lines = """
       #EXTM3U
       #EXT-X-VERSION:8
-      \(Self.independenceTag)\
-      #EXT-X-STREAM-INF:BANDWIDTH=\(rate.bitsPerSecond)\(pictures.attributes)
+      \(Self.independenceTag)\(rendition)\
+      #EXT-X-STREAM-INF:BANDWIDTH=\(rate.bitsPerSecond)\(pictures.attributes)\(group)
       \(HLSPlaylist.file)
 
       """
@@ -142,16 +154,41 @@ package struct HLSViews {
   ///
   /// - Parameter replaced: the media playlist before; nil if there is none.
   func files(replacing replaced: [UInt8]?) -> [(name: String, bytes: [UInt8])] {
+    let captions = captions.map { [(HLSCaptions.file, $0)] } ?? []
     let all = [(Self.keyFramesFile, keyFrames), (Self.multivariantFile, multivariant)]
-    if hasKeyFrames { return all }
-    return replaced.map { isLike(HLSViews(of: $0)) } ?? false ? [] : [all[1]]
+    if hasKeyFrames { return captions + all }
+    return captions + (replaced.map { isLike(HLSViews(of: $0)) } ?? false ? [] : [all[1]])
   }
 
   /// Whether players need the same. Rates are taken for the same up to the next power of two.
   private func isLike(_ other: HLSViews) -> Bool {
     func magnitude(_ rate: Int) -> Int { rate.bitWidth - rate.leadingZeroBitCount }
     return other.isPacked && !other.hasKeyFrames && other.attributes == attributes
+      && (other.captions == nil) == (captions == nil)
       && magnitude(other.bitsPerSecond) == magnitude(bitsPerSecond)
+  }
+
+  /// The playlist of captions: the lines of a media playlist that are about time.
+  private struct CaptionList {
+    private(set) var text: [UInt8] = []
+    private var file: String?
+
+    /// Tags that are about the video only.
+    private static let others = ["# ", HLSPlaylist.mapTag, HLSPlaylist.rangeTag, "#EXT-X-DATERANGE:"]
+
+    mutating func add(_ line: Slice<UnsafeBufferPointer<UInt8>>) {
+      if let named = HLSPlaylist.captionFile(of: line) {
+        file = named
+      } else if line.first != UInt8(ascii: "#") {
+        text += "\(file ?? HLSCaptionSegment.emptyFile)\n".utf8
+        file = nil
+      } else if line.starts(with: HLSPlaylist.sessionMark.utf8)
+        || !Self.others.contains(where: { line.starts(with: $0.utf8) })
+      {
+        text += line
+        text.append(UInt8(ascii: "\n"))
+      }
+    }
   }
 
   /// The codecs of all fragments, and their largest picture.

@@ -14,7 +14,8 @@ struct LivePlaylistView: SessionView {
   var holdsSegmentsBack: Bool { true }
 
   var entryPoints: [String] {
-    [HLSPlaylist.file, HLSViews.multivariantFile, HLSViews.keyFramesFile].map { HLSPackage.directory + "/" + $0 }
+    [HLSPlaylist.file, HLSViews.multivariantFile, HLSViews.keyFramesFile, HLSCaptions.file]
+      .map { HLSPackage.directory + "/" + $0 }
   }
 
   private func package(_ update: ViewUpdate) -> HLSPackage {

@@ -43,12 +43,14 @@ extension HLSPlaylist {
     let headBytes = head.bytes
     var (files, map, entryStart, end) = (Set<String>(), nil as ArraySlice<UInt8>?, headBytes, headBytes)
     var own = (media: Int64(0), discontinuity: Int64(0))
-    var (isFound, packedMs) = (false, nil as Int64?)
+    var (isFound, packedMs, captions) = (false, nil as Int64?, nil as String?)
     while let line = nextLine(of: text, from: &end) {
       if line.starts(with: mapTag.utf8) {
         map = line
       } else if line.starts(with: packedMark.utf8) {
         packedMs = start(of: line)
+      } else if let file = captionFile(of: line) {
+        captions = file
       } else if line.elementsEqual(HLSViews.discontinuityTag.utf8.dropLast()) {
         own.discontinuity += 1
       } else if line.first != UInt8(ascii: "#") {
@@ -58,14 +60,16 @@ extension HLSPlaylist {
           break
         }
         files.formUnion(Self.files(in: Array(line) + [UInt8(ascii: "\n")] + (map ?? [])))
+        if let captions { files.insert(captions) }
         own.media += 1
-        (entryStart, packedMs) = (end, nil)
+        (entryStart, packedMs, captions) = (end, nil, nil)
       }
     }
     guard own.media > 0 else { return nil }
     head.sequence.media += own.media
     head.sequence.discontinuity += own.discontinuity
     head.type = ""
+    if HLSCaptions.areIn(text) { head.keepCaptions() }
     var rest = isFound ? entry(text[entryStart...]) : hasEnded(text) ? Array(endTag.utf8) : []
     if isFound, let map { rest = map + [UInt8(ascii: "\n")] + rest }
     return Slid(text: Array(head.text.utf8) + rest, hasSegments: isFound, files: files)
@@ -91,10 +95,16 @@ extension HLSPlaylist {
 
   static func sequence(of text: [UInt8]) -> Sequence { Head(of: text).sequence }
 
-  /// Numbers the entries anew, behind all that another playlist names, if a number would name another entry than there. This playlist
+  /// Keeps the captions of another playlist: players may read theirs. Numbers the entries anew, behind all that another playlist names, if a number would name another entry than there. This playlist
   /// replaces that one, and has its sequence. It happens when a late batch belongs before listed segments: a number that players have
   /// seen never names another entry, and numbers do not decrease (RFC 8216, 6.2.2).
   mutating func keepNumbers(of replaced: [UInt8]) {
+    if HLSCaptions.areIn(replaced), !HLSCaptions.areIn(Array(text.utf8)) {
+      var head = Head(of: Array(text.utf8))
+      let rest = text.utf8.dropFirst(head.bytes)
+      head.keepCaptions()
+      text = head.text + String(decoding: rest, as: UTF8.self)
+    }
     let bytes = Array(text.utf8)
     let places = zip(Self.places(in: replaced), Self.places(in: bytes))
     guard places.contains(where: { !$0.elementsEqual($1) }) else { return }
@@ -153,7 +163,9 @@ extension HLSPlaylist {
         func value(_ tag: String) -> Int64? {
           line.hasPrefix(tag) ? Int64(line.dropFirst(tag.utf8.count)).map { min(max(0, $0), 1 << 50) } : nil
         }
-        let others = ["#EXTM3U", HLSPlaylist.sessionMark, "#EXT-X-VERSION:", "#EXT-X-INDEPENDENT-SEGMENTS"]
+        let others = [
+          "#EXTM3U", HLSPlaylist.sessionMark, "#EXT-X-VERSION:", "#EXT-X-INDEPENDENT-SEGMENTS", HLSCaptions.keptMark,
+        ]
         if let number = value(HLSPlaylist.sequenceTag) {
           sequence.media = number
         } else if let number = value(HLSPlaylist.discontinuitySequenceTag) {
@@ -170,6 +182,11 @@ extension HLSPlaylist {
         }
         bytes = end
       }
+    }
+
+    /// Tells that entries with captions were taken out.
+    mutating func keepCaptions() {
+      if !lines.contains(HLSCaptions.keptMark) { lines.append(HLSCaptions.keptMark) }
     }
 
     var text: String { lines.map { $0 + "\n" }.joined() + sequence.text + type }

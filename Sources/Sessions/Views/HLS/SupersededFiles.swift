@@ -40,7 +40,10 @@ struct SupersededFiles: Equatable {
   static func canList(_ name: String) -> Bool {
     let parts = name.utf8.split(separator: UInt8(ascii: "-"), omittingEmptySubsequences: false)
     guard parts.count == 3, parts[2].count == 8 + 4, parts[2].prefix(8).allSatisfy(\.isHexadecimal) else {
-      return name == HLSPlaylist.gapFile
+      return name == HLSPlaylist.gapFile || name == HLSCaptionSegment.emptyFile
+    }
+    if name.hasPrefix(HLSCaptions.prefix) {
+      return parts[1].count == 13 && parts[1].allSatisfy(\.isDigit) && name.hasSuffix(HLSCaptions.suffix)
     }
     if name.hasPrefix("segment-") || name.hasPrefix(HLSPlaylist.holdPrefix) {
       return parts[1].count == 13 && parts[1].allSatisfy(\.isDigit) && name.hasSuffix(".m4s")
