@@ -37,7 +37,7 @@ struct StitchCommand: ReportingCommand {
 
       mp4: each frame is shown at its capture minus the session's start, without re-encoding. The film has the timing track, and gaps are chapters.
       Other endings of PATH: an animated picture that loops (.gif, .webp), or the picture at --from (.png, .jpg).
-      --from and --to-time cut out a part: it begins with the picture on screen, and ends exactly.
+      --from and --to-time cut out a part: it begins with the picture on screen, and ends exactly. --from-label begins at a step, a caption or another label.
       --idle cut shortens each time without a change of the picture. --map says which instant each moment of the film shows.
       hls: DIR/multivariant.m3u8, DIR/session.m3u8, DIR/iframes.m3u8 and a CMAF fragment for each segment, at the same times. Players skip gaps. Existing files in DIR are used again.
 
@@ -67,6 +67,12 @@ struct StitchCommand: ReportingCommand {
 
   @OptionGroup var presigned: PresignedPlaylistOptions
   @OptionGroup var part: ClipOptions
+
+  @Option(
+    help: ArgumentHelp(
+      "Begin at the label with this text, or with it in its text; for its span, or --duration.", valueName: "text"))
+  var fromLabel: String?
+
   @OptionGroup var idle: IdleOptions
   @OptionGroup var map: MapOptions
   @OptionGroup var size: FilmSizeOptions
@@ -94,13 +100,17 @@ struct StitchCommand: ReportingCommand {
     if format == .hls, gaps != nil {
       throw ValidationError("--gaps is for films; in an HLS playlist gaps are marked, and players skip them")
     }
-    if format == .hls, !part.isEmpty {
+    if format == .hls, !part.isEmpty || fromLabel != nil {
       throw ValidationError(
-        "--from, --to-time, --duration, --speed and --key-every are for films; HLS has whole segments: use --format mp4"
+        "--from, --from-label, --to-time, --duration, --speed and --key-every are for films; HLS has whole segments: use --format mp4"
       )
     }
     if format == .hls, !idle.isEmpty {
       throw ValidationError("--idle is for films; HLS has whole segments: use --format mp4")
+    }
+    if let fromLabel {
+      try requireName("--from-label", fromLabel, such: "'Add to cart'")
+      if part.part.from != nil { throw ValidationError("--from and --from-label both say the start: give one of them") }
     }
     try part.requireNoInstant(to)
     let made = format == .mp4 ? form : .mp4
@@ -117,7 +127,7 @@ struct StitchCommand: ReportingCommand {
       throw ValidationError("'\(source.session)' is no session's id; \(SessionID.rule)")
     }
     try CallOptions.refuse("--to", "--gaps", with: "--presign")
-    if !part.isEmpty || !idle.isEmpty || !map.isEmpty || size.maxSide != nil {
+    if !part.isEmpty || fromLabel != nil || !idle.isEmpty || !map.isEmpty || size.maxSide != nil {
       throw ValidationError("--presign prints the stored playlist: options of films do not work with it")
     }
   }
@@ -138,9 +148,9 @@ struct StitchCommand: ReportingCommand {
   /// Returns the objects of a stored session that the call reads.
   private func needs(to: String) throws -> StoredNeeds {
     guard format == .mp4 else { return StoredNeeds() }
-    let clip = try part.clip(idle: idle.rule())
-    return StoredNeeds(part: try part.part.stored) {
-      try Stitching.videos(of: $0, showing: clip, as: form, to: to, gaps: gaps ?? .hold)
+    // A label may be in any manifest.
+    return StoredNeeds(part: fromLabel == nil ? try part.part.stored : .whole) {
+      try Stitching.videos(of: $0, showing: clip(of: $0).clip, as: form, to: to, gaps: gaps ?? .hold)
     }
   }
 
@@ -149,16 +159,27 @@ struct StitchCommand: ReportingCommand {
     of path: String, to: String, _ decoders: DecoderForkServer?, progress: (Int, Int) throws -> Void
   ) throws -> StitchedSession {
     try Stitching.film(
-      of: path, showing: part.clip(idle: idle.rule()), as: form, to: to, gaps: gaps ?? .hold, decoders: decoders,
+      of: path, showing: clip(of: path).clip, as: form, to: to, gaps: gaps ?? .hold, decoders: decoders,
       progress: progress)
+  }
+
+  /// Returns the part of a session that the film shows, and a note on it.
+  private func clip(of path: String) throws -> (clip: Clip, note: String?) {
+    let clip = try part.clip(idle: idle.rule())
+    guard let fromLabel else { return (clip, nil) }
+    return try clip.beginning(
+      atLabel: fromLabel, of: path, lengthMs: part.part.duration.flatMap(SessionInstant.length))
   }
 
   private func stitch(_ path: String, to: String, _ decoders: DecoderForkServer?) throws {
     let form = format == .mp4 ? form : .mp4
+    let (clip, note) = try format == .mp4 ? clip(of: path) : (.whole, nil)
+    if let note { say("\(source.session): \(note)") }
     let result = try withProgress(in: form.unit) { advance in
       switch format {
       case .mp4:
-        try film(of: path, to: to, decoders, progress: advance)
+        try Stitching.film(
+          of: path, showing: clip, as: form, to: to, gaps: gaps ?? .hold, decoders: decoders, progress: advance)
       case .hls, .ffconcat: try Stitching.hls(of: path, to: to, decoders: decoders, progress: advance)
       }
     }

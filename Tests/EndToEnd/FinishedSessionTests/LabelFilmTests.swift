@@ -86,6 +86,36 @@ import Testing
     #expect(try !FileManager.default.contentsOfDirectory(atPath: plain).contains { $0.hasPrefix("captions") })
   }
 
+  @Test func clipOfALabelIsThatOfItsInstants() throws {
+    let session = try published(batch(), in: "out")
+    func same(_ label: [String], _ instants: [String]) throws -> Bool {
+      let made = try [label, instants].enumerated().map { number, options in
+        let film = scratch.path("\(UUID().uuidString)-\(number).mp4")
+        let result = try Tool.run(EncoderWorker.path, ["stitch", session, "--to", film] + options)
+        try #require(result.status == 0, "\(result.errors)")
+        return try Data(contentsOf: URL(fileURLWithPath: film))
+      }
+      return made[0] == made[1]
+    }
+    // Its span; and a length.
+    #expect(try same(["--from-label", "add"], ["--from", "+0.5s", "--to-time", "+0.6s"]))
+    #expect(try same(["--from-label", "add", "--duration", "2s"], ["--from", "+0.5s", "--duration", "2s"]))
+    #expect(try same(["--from-label", "اختبار", "--to-time", "+3s"], ["--from", "+2s", "--to-time", "+3s"]))
+    func refusal(_ options: String...) throws -> (Int32, String) {
+      let result = try Tool.run(EncoderWorker.path, ["stitch", session, "--to", scratch.path("no.mp4")] + options)
+      return (result.status, result.errors)
+    }
+    let none = try refusal("--from-label", "nowhere")
+    #expect(none.0 == 65 && none.1.contains("'Add' at 2026-01-08T08:05:12.840Z (1767859512840)"), "\(none)")
+    let several = try refusal("--from-label", "e")
+    #expect(several.0 == 65 && several.1.contains("'Before' at"), "\(several)")
+    for options in [["--from", "+1s"], ["--format", "hls"]] {
+      let result = try Tool.run(
+        EncoderWorker.path, ["stitch", session, "--to", scratch.path("no.mp4"), "--from-label", "Add"] + options)
+      #expect(result.status == 64 && result.errors.contains("--from-label"), "\(result.errors)")
+    }
+  }
+
   @Test func labelsChangeNoPicture() throws {
     let (with, without) = (
       try published(batch(), in: "with"), try published(batch("plain/walk", labels: false), in: "out")
