@@ -39,13 +39,15 @@ import Testing
     try writeManifest(of: session, at: startMs, sha256: "")
   }
 
-  private func writeManifest(of session: SessionDirectory, at startMs: Int64, sha256: String) throws {
+  private func writeManifest(
+    of session: SessionDirectory, at startMs: Int64, sha256: String, labels: String = ""
+  ) throws {
     let frame = #"{"timeMs":\#(startMs),"holdMs":5000,"status":"captured"}"#
     let json =
       #"{"format":"\#(PublishedSegment.format)","batch":"a","batchDigest":"a","part":1,"parts":1,"#
       + #""file":"\#(SegmentName.video(startMs))","startMs":\#(startMs),"endMs":\#(startMs + 5_000),"width":2,"height":2,"#
       + #""codedWidth":2,"codedHeight":2,"bytes":1,"sha256":"\#(sha256)","samples":1,"frames":[\#(frame)],"#
-      + #""intervalMs":1000,"gapAfterMs":0,"final":false}"#
+      + #""intervalMs":1000,"gapAfterMs":0,"final":false\#(labels)}"#
     try scratch.file("\(session.session)/" + SegmentName.manifest(startMs), Array(json.utf8))
   }
 
@@ -56,7 +58,7 @@ import Testing
   }
 
   private func found(_ answer: TextAnswer) -> [String] {
-    answer.results.map { "\($0.session) \($0.word.text) \($0.word.shownMs.lowerBound)-\($0.word.shownMs.upperBound)" }
+    answer.results.map { "\($0.session) \($0.text) \($0.startMs)-\($0.untilMs)" }
   }
 
   @Test func wordIsFoundByItsBeginningInAnyCase() throws {
@@ -78,6 +80,37 @@ import Testing
 
   @Test(arguments: ["", "  ", "- , .", String(repeating: "a", count: 257), "a b c d e f g h i"])
   func queryHasSomeWords(_ text: String) { #expect(TextQuery(text) == nil) }
+
+  /// Labels are found without words of pictures, and in the order of the words.
+  @Test func labelsAreFoundAsWords() throws {
+    let (one, two) = (try session("one"), try session("two"))
+    let labels =
+      #","labels":[{"timeMs":900,"kind":"step","text":"Add the order"},"#
+      + #"{"timeMs":1500,"endMs":2500,"kind":"error","text":"order <b>40</b> failed","level":"error"}]"#
+    try writeManifest(of: one, at: 1_000, sha256: "", labels: labels)
+    try writeManifest(of: one, at: 6_000, sha256: "")
+    #expect(
+      try found(search("ORD", in: one, two)) == [
+        "one Add the order 900-900", "one order <b>40</b> failed 1500-2500",
+      ])
+    #expect(try found(search("order 40", in: one)) == ["one order <b>40</b> failed 1500-2500"])
+    #expect(try found(search("order cart", in: one)) == [] && found(search("labels", in: one)) == [])
+    let answer = try search("failed", in: one)
+    #expect(answer.segments == 1 && answer.incomplete == 1 && answer.notSearched == 0)
+    let json = try #require(answer.results.first?.json.object)
+    #expect(json["kind"]?.string == "error" && json["level"]?.string == "error" && json["x"] == nil)
+    #expect(json["url"]?.string == "/sessions/one/#t=1500" && json["unixMs"]?.integer == 1_500)
+    // A word of a picture between both; and the bound counts manifests.
+    try write([Word(text: "Order", shownMs: 1_200..<6_000)], of: two, at: 1_000)
+    try writeManifest(of: two, at: 1_000, sha256: "", labels: labels)
+    #expect(
+      try found(search("order", in: two)) == [
+        "two Add the order 900-900", "two Order 1200-6000", "two order <b>40</b> failed 1500-2500",
+      ])
+    var bounds = TextSearch.Bounds()
+    bounds.segments = 1
+    #expect(try search("order", in: one, two, bounds: bounds).notSearched == 2)
+  }
 
   @Test func wordThatStaysIsFoundOnceAtItsFirstInstant() throws {
     let one = try session("one")

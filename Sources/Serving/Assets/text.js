@@ -41,6 +41,11 @@ export function hold({atMs, endMs, seamMs}) {
 /** Returns a message about a segment, with its name. */
 export const naming = (segment, text) => (text.includes(segment.file) ? text : `${segment.file}: ${text}`);
 
+const kinds = {step: 'Step', caption: 'Caption', log: 'Log', error: 'Error', key: 'Key', page: 'Page', mark: 'Mark'};
+
+/** Returns the name of a kind of labels. Producers may have kinds of their own. */
+export const kindTitle = kind => (Object.hasOwn(kinds, kind) ? kinds[kind] : kind);
+
 /** Creates an element with its properties and children. */
 export function element(name, properties = {}, ...inside) {
   const made = Object.assign(document.createElement(name), properties);

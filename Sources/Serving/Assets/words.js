@@ -1,7 +1,7 @@
-// The search for words on screen: sessions and instants, each with a link that opens the player there.
+// The search for words on screen and in labels: sessions and instants, each with a link that opens the player there.
 
 import {ask} from './server.js';
-import {count, element} from './text.js';
+import {count, element, kindTitle} from './text.js';
 import {second} from './time.js';
 
 const $ = id => document.getElementById(id);
@@ -44,9 +44,9 @@ export class WordSearch {
     if (sessionsNotSearched) facts.push(`${count(sessionsNotSearched, 'session')} not searched, or not all of it`);
     if (sessionsWithoutAllText) facts.push(`${count(sessionsWithoutAllText, 'session')} without all words: encoder-worker text reads them`);
     $('search-text').textContent = `${facts.join('; ')}.`;
-    $('found').replaceChildren(...results.map(({url, text, session, unixMs}) => element('li', {},
+    $('found').replaceChildren(...results.map(({url, text, kind, session, unixMs}) => element('li', {},
       element('a', {className: 'card', href: url},
-        element('b', {dir: 'auto', textContent: text}), element('span', {textContent: session}),
+        element('b', {dir: 'auto', textContent: text}), ...(kind ? [element('span', {className: 'dim', textContent: kindTitle(kind)})] : []), element('span', {textContent: session}),
         element('span', {className: 'dim', textContent: second(unixMs)})))));
     $('found').hidden = !results.length;
   }

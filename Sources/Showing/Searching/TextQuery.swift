@@ -79,20 +79,60 @@ extension [UInt8] {
   }
 }
 
-/// A word on screen that answers a query.
+/// A word on screen, or a label, that answers a query.
 package struct TextResult: Sendable, Equatable {
+  package enum Source: Sendable, Equatable {
+    /// It is visible from the first of its instants on, with the other words of the query.
+    case word(VisibleWord)
+    /// It has all words of the query.
+    case label(Label)
+  }
+
   package let session: SessionID
-  /// It is visible from the first of these instants on, with the other words of the query.
-  package let word: VisibleWord
+  package let source: Source
+
+  /// Maximum bytes of a label's text.
+  private static let labelBytes = 200
+
+  package var text: String {
+    switch source {
+    case .word(let word): word.text
+    case .label(let label): label.text.cut(to: Self.labelBytes)
+    }
+  }
+
+  /// In unix milliseconds.
+  package var startMs: Int64 {
+    switch source {
+    case .word(let word): word.shownMs.lowerBound
+    case .label(let label): label.timeMs
+    }
+  }
+
+  package var untilMs: Int64 {
+    switch source {
+    case .word(let word): word.shownMs.upperBound
+    case .label(let label): label.endMs ?? label.timeMs
+    }
+  }
 
   package var json: JSONValue {
-    .object([
-      "session": .string(session.description), "text": .string(word.text),
-      "instant": .string(word.shownMs.lowerBound.dateText), "unixMs": .number(word.shownMs.lowerBound),
-      "untilMs": .number(word.shownMs.upperBound), "x": .number(word.box.x), "y": .number(word.box.y),
-      "width": .number(word.box.width), "height": .number(word.box.height), "confidence": .number(word.confidence),
-      "url": .string("/sessions/\(session)/#t=\(word.shownMs.lowerBound)"),
-    ])
+    var members: [String: JSONValue] = [
+      "session": .string(session.description), "text": .string(text), "instant": .string(startMs.dateText),
+      "unixMs": .number(startMs), "untilMs": .number(untilMs), "url": .string("/sessions/\(session)/#t=\(startMs)"),
+    ]
+    switch source {
+    case .word(let word):
+      members["confidence"] = .number(word.confidence)
+      members["x"] = .number(word.box.x)
+      members["y"] = .number(word.box.y)
+      members["width"] = .number(word.box.width)
+      members["height"] = .number(word.box.height)
+    case .label(let label):
+      members["kind"] = .string(label.kind)
+      members["level"] = label.level.map { .string($0.rawValue) }
+    }
+    return .object(members)
   }
 }
 
@@ -101,13 +141,20 @@ struct TextMatches {
   private let query: TextQuery
   /// In the order in which they appear, with the words of the query that they match.
   private var found: [(word: VisibleWord, matches: [Int])] = []
+  /// Labels with all words of the query.
+  private var labels: [Label] = []
   /// The places in `found` of the words at the end of the last segment.
   private var last: [Int] = []
 
   init(_ query: TextQuery) { self.query = query }
 
-  /// The number of matching words.
-  var count: Int { found.count }
+  /// The number of matching words and labels.
+  var count: Int { found.count + labels.count }
+
+  /// Adds the labels of a segment that have all words of the query.
+  mutating func add(_ labels: [Label]) {
+    self.labels += labels.filter { query.matches(of: $0.text).count == query.words.count }
+  }
 
   /// Adds the next segment.
   mutating func add(_ text: SegmentText) {
@@ -133,15 +180,17 @@ struct TextMatches {
   /// Adds a segment in which no word matches.
   mutating func addNone() { last = [] }
 
-  /// Returns the words at whose appearance all words of the query are visible, in the order of their instants.
+  /// Returns the words at whose appearance all words of the query are visible, and the labels, in the order of their instants.
   func results(in session: SessionID) -> [TextResult] {
     var untilMs = [Int64](repeating: .min, count: query.words.count)
     var results: [TextResult] = []
     for (word, matches) in found.sorted(by: { $0.word.shownMs.lowerBound < $1.word.shownMs.lowerBound }) {
       for index in matches { untilMs[index] = max(untilMs[index], word.shownMs.upperBound) }
       let isVisible = untilMs.indices.map { matches.contains($0) || untilMs[$0] > word.shownMs.lowerBound }
-      if !isVisible.contains(false) { results.append(TextResult(session: session, word: word)) }
+      if !isVisible.contains(false) { results.append(TextResult(session: session, source: .word(word))) }
     }
-    return results
+    results += labels.map { TextResult(session: session, source: .label($0)) }
+    return results.enumerated().sorted { ($0.element.startMs, $0.offset) < ($1.element.startMs, $1.offset) }
+      .map(\.element)
   }
 }

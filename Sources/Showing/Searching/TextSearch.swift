@@ -1,8 +1,9 @@
-// Searches the words of all sessions, the newest session first, within bounds: an answer says what was not searched.
+// Searches the words and labels of all sessions, the newest session first, within bounds: an answer says what was not searched.
 
 import Encoding
 import FileSystem
 import FrameBatches
+import ISOMedia
 import JSON
 import Sessions
 
@@ -45,6 +46,8 @@ package struct TextSearch {
   /// Called for each segment; an error that it throws ends the search.
   private let progress: () throws -> Void
   private var bytes = 0
+  /// Segments that were looked at: a segment without words may have labels.
+  private var looked = 0
   private var answer = TextAnswer()
 
   package init(_ query: TextQuery, _ bounds: Bounds = Bounds(), progress: @escaping () throws -> Void) {
@@ -75,7 +78,7 @@ package struct TextSearch {
   }
 
   private var isAtBound: Bool {
-    answer.segments >= bounds.segments || bytes >= bounds.bytes || answer.results.count >= bounds.results
+    looked >= bounds.segments || bytes >= bounds.bytes || answer.results.count >= bounds.results
   }
 
   private mutating func search(_ directory: SessionDirectory) throws {
@@ -87,16 +90,20 @@ package struct TextSearch {
     var matches = TextMatches(query)
     var isWhole = true
     for startMs in starts {
-      guard known.contains(startMs) else {
-        matches.addNone()
-        isWhole = false
-        continue
-      }
-      if answer.segments >= bounds.segments || bytes >= bounds.bytes || matches.count >= 16 * bounds.results {
+      if looked >= bounds.segments || bytes >= bounds.bytes || matches.count >= 16 * bounds.results {
         answer.notSearched += 1
         break
       }
       try progress()
+      looked += 1
+      let labels = labels(of: startMs, in: directory)
+      if let labels { matches.add(labels) }
+      guard known.contains(startMs) else {
+        matches.addNone()
+        isWhole = false
+        if labels != nil { answer.segments += 1 }
+        continue
+      }
       answer.segments += 1
       let file = try? directory.bytes(of: SegmentName.text(startMs), limit: SegmentText.maximumBytes)
       bytes += file?.count ?? 0
@@ -116,6 +123,21 @@ package struct TextSearch {
     let room = bounds.results - answer.results.count
     answer.hasMore = answer.hasMore || found.count > room
     answer.results += found.prefix(room)
+  }
+}
+
+extension TextSearch {
+  private static let labelsMark = "\"\(SegmentLabels.key)\":["
+
+  /// Returns the labels of a segment that may have words of the query; nil if it has none at all. Those that cannot be read are left out:
+  /// `verify` reports them.
+  private mutating func labels(of startMs: Int64, in directory: SessionDirectory) -> [Label]? {
+    let name = SegmentName.manifest(startMs)
+    guard let manifest = try? directory.bytes(of: name, limit: SegmentManifest.maximumBytes) else { return nil }
+    bytes += manifest.count
+    guard manifest.withUnsafeBytes({ !$0.offsets(behind: Self.labelsMark).isEmpty }) else { return nil }
+    guard query.mayMatch(manifest), let json = try? JSONParser.parse(manifest) else { return [] }
+    return SegmentLabels.labels(in: json)
   }
 }
 
