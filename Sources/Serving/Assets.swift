@@ -5,6 +5,7 @@ import Showing
 
 enum Assets {
   private static let files: [String: (HTTPResponse.Kind, [UInt8])] = [
+    "captions.js": (.script, PackageResources.captions_js),
     "card.js": (.script, PackageResources.card_js),
     "changes.js": (.script, PackageResources.changes_js),
     "choice.js": (.script, PackageResources.choice_js),
@@ -19,6 +20,7 @@ enum Assets {
     "groups.js": (.script, PackageResources.groups_js),
     "jump.js": (.script, PackageResources.jump_js),
     "keys.js": (.script, PackageResources.keys_js),
+    "lanes.js": (.script, PackageResources.lanes_js),
     "list.css": (.css, PackageResources.list_css),
     "list.html": (.html, PackageResources.list_html),
     "list.js": (.script, PackageResources.list_js),

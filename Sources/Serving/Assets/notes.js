@@ -1,7 +1,9 @@
 // The list of a session's labels, gaps, rotations, refused frames and unplayable segments; hidden without any. A click on an entry
-// seeks to it.
+// seeks to it. The list follows the picture; labels can be filtered by kind and level.
 
-import {element, exact, naming} from './text.js';
+import {weight} from './lanes.js';
+import {lastIndex} from './session.js';
+import {element, exact, kindTitle, naming} from './text.js';
 import {clock, utc} from './time.js';
 
 const atOnce = 100;
@@ -15,6 +17,13 @@ export class Notes {
   #lost = '';
   #limit = atOnce;
   #fixed;
+  /** The entries that pass the filter, in order. */
+  #notes = [];
+  #positionMs = 0;
+  #current;
+  #filter;
+  #kind;
+  #level;
 
   /** @param go - called with milliseconds from the session's start. */
   constructor(session, go) {
@@ -27,6 +36,8 @@ export class Notes {
       this.#show([]);
       this.#list.children[first]?.firstChild.focus();
     });
+    [this.#filter, this.#kind, this.#level] = ['note-filter', 'note-kind', 'note-level'].map(id => document.getElementById(id));
+    for (const choice of [this.#kind, this.#level]) choice.addEventListener('change', () => this.#show(this.#failed));
     this.refresh();
   }
 
@@ -35,7 +46,38 @@ export class Notes {
     const session = this.#session;
     const all = [...labels(session), ...gaps(session), ...turns(session), ...refusals(session), ...problems(session)];
     this.#fixed = all.filter(({atMs}) => atMs >= session.keptMs);
+    this.#offer();
     this.#show(this.#failed);
+  }
+
+  /** Offers the kinds that the session has. */
+  #offer() {
+    const kinds = [...new Set(this.#session.labels.map(({kind}) => kind))];
+    this.#filter.hidden = kinds.length === 0;
+    if (this.#kind.options.length === kinds.length + 1) return;
+    const chosen = this.#kind.value;
+    this.#kind.replaceChildren(...['', ...kinds].map(kind => element('option', {value: kind, textContent: kind ? kindTitle(kind) : 'all'})));
+    this.#kind.value = kinds.includes(chosen) ? chosen : '';
+  }
+
+  /** Marks the entry of the picture on screen, the last one before or at a time, and scrolls to it. */
+  set positionMs(ms) {
+    this.#positionMs = ms;
+    const index = lastIndex(this.#notes, ms);
+    if (index >= this.#limit) {
+      this.#limit = index + atOnce;
+      return this.#show(this.#failed);
+    }
+    const row = this.#list.children[index]?.firstChild;
+    if (row === this.#current) return;
+    this.#current?.removeAttribute('aria-current');
+    this.#current = row;
+    row?.setAttribute('aria-current', 'true');
+    // The list stays where a person is in it.
+    if (!row || this.#card.matches(':hover') || this.#card.contains(document.activeElement)) return;
+    const [card, own] = [this.#card.getBoundingClientRect(), row.getBoundingClientRect()];
+    if (own.top < card.top) this.#card.scrollTop -= card.top - own.top;
+    else if (own.bottom > card.bottom) this.#card.scrollTop += own.bottom - card.bottom;
   }
 
   /** @param failures - [{segment, error}] */
@@ -54,11 +96,16 @@ export class Notes {
     const lost = this.#failed.map(({segment, error}) => ({
       kind: 'bad', atMs: segment.atMs, title: 'Cannot be shown', text: naming(segment, error.message),
     }));
-    const notes = [...this.#fixed, ...lost].sort((one, other) => one.atMs - other.atMs);
-    this.#card.hidden = notes.length === 0;
+    const all = [...this.#fixed, ...lost].sort((one, other) => one.atMs - other.atMs);
+    this.#card.hidden = all.length === 0;
+    const [kind, level] = [this.#kind.value, Number(this.#level.value)];
+    const notes = all.filter(({label}) => (!kind && !level) || (label && (!kind || label.kind === kind) && weight(label) >= level));
+    this.#notes = notes;
     this.#list.replaceChildren(...notes.slice(0, this.#limit).map(note => this.#row(note)));
     this.#more.hidden = notes.length <= this.#limit;
     this.#more.textContent = `Show more (${notes.length - this.#limit})`;
+    this.#current = undefined;
+    this.positionMs = this.#positionMs;
   }
 
   #row({kind, atMs, title, text, when}) {
@@ -67,18 +114,17 @@ export class Notes {
       element('i', {className: `swatch ${kind}`}),
       element('span', {className: 'note-title', textContent: title}),
       element('span', {className: 'note-time', textContent: when ?? clock(this.#session.startMs + atMs), title: utc(this.#session.startMs + atMs)}),
-      element('span', {className: 'note-text', textContent: text}));
+      element('span', {className: 'note-text', dir: 'auto', textContent: text}));
     row.addEventListener('click', () => this.#go(atMs));
     return element('li', {}, row);
   }
 }
 
-const titles = {step: 'Step', caption: 'Caption', log: 'Log', error: 'Error', key: 'Key', page: 'Page', mark: 'Mark'};
-
-const labels = session => session.labels.map(({kind, level, text, atMs, timeMs}) => ({
-  kind: kind === 'error' || level === 'error' ? 'error' : 'label', title: titles[kind] ?? kind, text, when: clock(timeMs),
+const labels = session => session.labels.map(label => ({
+  label, kind: ['label', 'warning', 'error'][weight(label)], title: kindTitle(label.kind), text: label.text,
+  when: clock(label.timeMs),
   // A label may lie beyond the last picture.
-  atMs: Math.min(atMs, Math.max(session.keptMs, session.shownMs - 1)),
+  atMs: Math.min(label.atMs, Math.max(session.keptMs, session.shownMs - 1)),
 }));
 
 const gaps = session => session.gaps.map(gap => ({

@@ -1,5 +1,6 @@
 // The page of a session: timeline, picture, and keyboard shortcuts.
 
+import {Captions} from './captions.js';
 import {areaText} from './changes.js';
 import {Facts} from './facts.js';
 import {FilmTime} from './filmtime.js';
@@ -24,7 +25,7 @@ const page = document.documentElement;
 const $ = id => document.getElementById(id);
 const jumpMs = 10_000;
 
-let session, playback, media, timeline, notes, touches, part, screen, full, share, jump, filmTime, facts, follower;
+let session, playback, media, timeline, notes, touches, captions, part, screen, full, share, jump, filmTime, facts, follower;
 
 async function start() {
   const id = decodeURIComponent(location.pathname.split('/').filter(part => part).at(-1));
@@ -58,6 +59,7 @@ async function start() {
   part = new Part(session, timeline);
   notes = new Notes(session, ms => goTo(session.startMs + ms));
   touches = new Touches($('touch-layer'), session, changed);
+  captions = new Captions($('caption'), session);
   offer();
   share = new Share(session, playback, named, say, notify);
   const nowMs = () => session.startMs + named();
@@ -86,6 +88,8 @@ function grow(formerMs) {
 /** Shows the controls of what the session has. */
 function offer() {
   $('touches').hidden = !touches.exist;
+  $('captions').hidden = !captions.exist;
+  $('label-key').hidden = !session.labels.length;
   $('changes').hidden = $('change-key').hidden = !session.hasChanges;
 }
 
@@ -125,6 +129,8 @@ function show() {
   notes.failures = media.failures;
   screen.fit();
   touches.show(screen.segmentOf(picture), positionMs);
+  captions.show(['gap', 'missing'].includes(picture) ? undefined : positionMs);
+  notes.positionMs = positionMs;
   $('wait').hidden = picture !== 'loading';
   screen.isEmpty = picture === 'gap' || picture === 'missing';
   jump.update();
@@ -145,9 +151,9 @@ function show() {
 
 let shownMs = -1;
 
-function toggleTouches() {
-  touches.isOn = !touches.isOn;
-  $('touches').setAttribute('aria-pressed', touches.isOn);
+function toggle(layer, button) {
+  layer.isOn = !layer.isOn;
+  button.setAttribute('aria-pressed', layer.isOn);
   changed();
 }
 
@@ -279,14 +285,16 @@ const commands = {
   picture: () => share.copyPictureLink(),
   full: () => full.toggle(),
   go: () => jump.focus(),
-  touches: toggleTouches,
+  touches: () => toggle(touches, $('touches')),
+  captions: () => toggle(captions, $('captions')),
   'part-begin': () => markPart('begin'),
   'part-end': () => markPart('end'),
 };
 
 function listen() {
   listenForCommands(commands, {
-    c: 'picture', t: 'touches', i: 'part-begin', o: 'part-end', f: 'full', n: 'change-next', p: 'change-previous',
+    c: 'picture', t: 'touches', v: 'captions', i: 'part-begin', o: 'part-end', f: 'full', n: 'change-next',
+    p: 'change-previous',
   });
   $('download').addEventListener('click', event => share.download(event, 'session.mp4'));
   $('download-part').addEventListener('click', event => {

@@ -51,7 +51,8 @@ export class Session {
     this.refusals = this.segments.flatMap(segment => segment.refused.map(refused => refusal(refused, segment, this.startMs)));
     this.labels = this.segments.flatMap(segment => (segment.labels ?? []).map(label => ({
       ...label, atMs: Math.max(0, label.timeMs - this.startMs),
-    })));
+    }))).sort((one, other) => one.atMs - other.atMs);
+    this.captions = captions(this.labels, this.startMs);
     this.steps = steps(this.segments);
     /** The captures with which a big change begins. */
     this.changes = bigChanges(this.steps);
@@ -89,6 +90,11 @@ export class Session {
     return this.changes[direction > 0 ? index + 1 : this.changes[index]?.atMs === ms ? index - 1 : index];
   }
 
+  /** Returns the captions over the picture at a time: the latest three. */
+  captionsAt(ms) {
+    return this.captions.slice(0, lastIndex(this.captions, ms) + 1).filter(({endMs}) => endMs > ms).slice(-3);
+  }
+
   gapAt(ms) {
     const gap = this.gaps[lastIndex(this.gaps, ms)];
     return gap && ms < gap.endMs ? gap : undefined;
@@ -111,6 +117,22 @@ export class Session {
   target(step) {
     return step.atMs + Math.min(1, (step.endMs - step.atMs) / 2);
   }
+}
+
+/**
+ * Returns the labels that are shown over the picture, as films show them: a caption for its span, a step and an error until the next one,
+ * for five seconds at most, or for its span.
+ */
+function captions(labels, startMs) {
+  const shown = labels.filter(({kind}) => ['caption', 'step', 'error'].includes(kind));
+  let [next, later] = [Infinity, Infinity];
+  return shown.toReversed().map(label => {
+    if (later > label.atMs) next = later;
+    later = label.atMs;
+    const heldMs = Math.min(next, label.atMs + 5_000);
+    const ownMs = label.endMs === undefined ? undefined : label.endMs - startMs;
+    return {...label, endMs: label.kind === 'caption' ? ownMs ?? heldMs : Math.max(ownMs ?? 0, heldMs)};
+  }).reverse();
 }
 
 /** Returns the captures in order, each with its time on screen. A continued frame belongs to its capture. */

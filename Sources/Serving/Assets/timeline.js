@@ -2,9 +2,10 @@
 // for the keyboard, at the playhead. For assistive technology it is a slider.
 
 import {areaText} from './changes.js';
+import {Lanes} from './lanes.js';
 import {SessionMap} from './map.js';
 import {Preview} from './preview.js';
-import {element, exact, hold} from './text.js';
+import {element, exact, hold, kindTitle} from './text.js';
 import {clock, instant, utcBeside} from './time.js';
 
 const leastSpanMs = 200;
@@ -15,6 +16,7 @@ export class Timeline {
   #map;
   #overview;
   #overviewCanvas;
+  #lanes;
   #parts;
   #seek;
   #lost = [];
@@ -39,6 +41,7 @@ export class Timeline {
     this.#overviewCanvas = part('overview');
     this.#map = new SessionMap(part('map'), session);
     this.#overview = new SessionMap(this.#overviewCanvas, session);
+    this.#lanes = new Lanes(part('lanes'), session);
     const current = element('div', {className: 'current'});
     const range = element('div', {className: 'range', hidden: true});
     part('cursor').before(range, current);
@@ -108,6 +111,7 @@ export class Timeline {
       this.#redrawing = false;
       this.#overviewCanvas.hidden = !this.isZoomed;
       this.#map.draw(this.#view, this.#lost, true);
+      this.#lanes.draw(this.#view);
       if (this.isZoomed) this.#drawOverview();
       this.#element.dispatchEvent(new Event('redrawn'));
     });
@@ -245,7 +249,8 @@ export class Timeline {
       if (step.change !== undefined) texts.push(`changed: ${areaText(step.change)}`);
       if (this.#lost.includes(segment)) texts.push(`${segment.file} cannot be shown`);
     }
-    lines.replaceChildren(...texts.map(text => element('span', {textContent: text})));
+    texts.push(...session.captionsAt(ms).map(({kind, text}) => `${kindTitle(kind)}: ${text}`));
+    lines.replaceChildren(...texts.map(text => element('span', {dir: 'auto', textContent: text})));
     this.#tipX = x;
     tip.hidden = false;
     this.#preview.show(this.#lost.includes(segment) ? undefined : step);

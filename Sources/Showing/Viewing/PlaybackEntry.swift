@@ -92,6 +92,7 @@ extension SessionPlayback.Entry {
         var members: [String: JSONValue] = [
           "kind": .string(label.kind), "text": .string(label.text.cut(to: labelBytes)), "timeMs": .number(label.timeMs),
         ]
+        members["endMs"] = label.endMs.map { .number($0) }
         members["level"] = label.level.map { .string($0.rawValue) }
         return .object(members)
       }
