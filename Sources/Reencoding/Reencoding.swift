@@ -62,6 +62,8 @@ package final class Reencoding: Sendable {
   private let publication: DirectoryStore
   private let options: Options
   private let settings: EncoderSettings
+  /// Those that are drawn, in the order of their starts.
+  private let captions: [Caption]
   /// The starts of the source's segments, and of those that were published before.
   private let starts: Set<Int64>
   private let made: Set<Int64>
@@ -83,6 +85,7 @@ package final class Reencoding: Sendable {
     source = try Self.source(path, options, cancellation)
     if options.overlay != nil { try Self.requireNoOverlay(in: source, path) }
     session = options.session ?? source.session
+    captions = try options.overlay?.parts.contains(.caption) ?? false ? Self.captions(of: path) : []
     self.path = path
     self.options = options
     settings =
@@ -139,6 +142,17 @@ package final class Reencoding: Sendable {
     } catch let failure as DiskError where [ENOENT, ENOTDIR, EACCES, ELOOP, ENXIO].contains(failure.code) {
       throw BadSession(path, "\(failure)", advice: advice)
     }
+  }
+
+  /// Returns the captions of a session, as its film shows them; none of an MP4.
+  private static func captions(of path: String) throws -> [Caption] {
+    guard isSession(path) else { return [] }
+    let directory = try SessionDirectory(at: path)
+    let manifests = try directory.publishedStarts().map(directory.soundManifest)
+    guard let first = manifests.first?.segment, let last = manifests.last?.segment else { return [] }
+    var marks = SessionMarks()
+    for (segment, json) in manifests { marks.add(json, of: segment) }
+    return Caption.all(marks.labels, in: first.startMs..<max(first.startMs + 1, last.endMs), isWhole: true)
   }
 
   /// - Throws: ``BadSession`` when pictures have an overlay, over which another one would be drawn.
@@ -237,7 +251,9 @@ package final class Reencoding: Sendable {
     _ order: SegmentOrder, _ pictures: any FilmPictures, _ shown: inout SourceFrame?, _ cancellation: Cancellation
   ) throws -> EncodedSegment {
     var writer: SegmentWriter?
-    let overlay = try options.overlay.map { try SegmentOverlay($0, in: session, of: order.original) }
+    let overlay = try options.overlay.map {
+      try SegmentOverlay($0, in: session, of: order.original, captions: captions)
+    }
     for (index, placed) in order.holds.enumerated() {
       try cancellation.check()
       let captured = try picture(of: placed, from: pictures, order.quarterTurns)

@@ -9,9 +9,12 @@ import Testing
 @Suite struct OverlayTests {
   private static let clock = ["2026-01-08 09:05:12 +01:00", "09:05:12 +01:00", "09:05:12"]
 
-  private static func layout(_ width: Int, _ height: Int, name: String? = nil, events: String? = nil) -> OverlayLayout {
+  private static func layout(
+    _ width: Int, _ height: Int, name: String? = nil, events: String? = nil, caption: String? = nil
+  ) -> OverlayLayout {
     OverlayLayout(
-      OverlayTexts(clock: clock, name: name, events: events), in: PixelSize(width: width, height: height))
+      OverlayTexts(clock: clock, name: name, events: events, caption: caption),
+      in: PixelSize(width: width, height: height))
   }
 
   private static func texts(_ layout: OverlayLayout) -> [String] {
@@ -42,7 +45,7 @@ import Testing
 
   @Test func boxesAreInThePictureAndDoNotMeet() {
     for (width, height) in [(375, 667), (750, 1_334), (1_334, 750), (1_921, 1_081), (180, 320), (64, 64), (53, 21)] {
-      let layout = Self.layout(width, height, name: "walk", events: "down 1,2; 12 moves")
+      let layout = Self.layout(width, height, name: "walk", events: "down 1,2; 12 moves", caption: "Add to cart")
       for (index, box) in layout.boxes.enumerated() {
         let area = box.area
         #expect(area.x >= 0 && area.y >= 0 && area.x + area.width <= width && area.y + area.height <= height)

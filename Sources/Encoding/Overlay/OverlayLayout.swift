@@ -1,5 +1,6 @@
 // The places of an overlay's texts in a picture. Pure. The clock is at the bottom left, and the name at the bottom right, or above
-// the clock if both do not fit beside each other. The events are above them.
+// the clock if both do not fit beside each other. The events are above
+// them, and the caption is above all.
 
 import FrameBatches
 
@@ -39,7 +40,10 @@ package struct OverlayLayout: Equatable {
       if box != nil, !isBeside { row += 1 }
     }
     if let events = texts.events.map(Self.letters) {
-      place(.events, grid.shortened(events), inRow: row) { _ in grid.margin }
+      if place(.events, grid.shortened(events), inRow: row, x: { _ in grid.margin }) != nil { row += 1 }
+    }
+    if let caption = texts.caption.map(Self.letters) {
+      place(.caption, grid.shortened(caption), inRow: row) { _ in grid.margin }
     }
   }
 

@@ -8,6 +8,8 @@ package enum OverlayPart: String, CaseIterable, Sendable {
   case name
   /// The pointer events while the picture is on screen, and the note on its frame.
   case events
+  /// The labels of the moment: steps, captions and errors.
+  case caption
 }
 
 /// The texts of one picture.
@@ -18,9 +20,11 @@ package struct OverlayTexts: Equatable {
   package var name: String?
   /// nil if nothing happens.
   package var events: String?
+  /// nil for no caption.
+  package var caption: String?
 
-  package init(clock: [String] = [], name: String? = nil, events: String? = nil) {
-    (self.clock, self.name, self.events) = (clock, name, events)
+  package init(clock: [String] = [], name: String? = nil, events: String? = nil, caption: String? = nil) {
+    (self.clock, self.name, self.events, self.caption) = (clock, name, events, caption)
   }
 }
 

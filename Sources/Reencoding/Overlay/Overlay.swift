@@ -40,7 +40,8 @@ package struct Overlay: Sendable, Equatable {
     let zone = try zone(of: manifest)
     let texts = OverlayTexts(
       clock: parts.contains(.clock) ? OverlayClock.forms(of: startMs, in: zone) : [],
-      name: parts.contains(.name) ? session.description : nil, events: parts.contains(.events) ? "events" : nil)
+      name: parts.contains(.name) ? session.description : nil, events: parts.contains(.events) ? "events" : nil,
+      caption: parts.contains(.caption) ? "caption" : nil)
     let omitted = OverlayLayout(texts, in: size).omitted
     let drawn = parts.filter { !omitted.contains($0) }
     if drawn.isEmpty { return nil }

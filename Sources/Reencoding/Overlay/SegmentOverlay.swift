@@ -1,6 +1,7 @@
 import Encoding
 import FrameBatches
 import JSON
+import Sessions
 
 /// The overlay in the pictures of one segment.
 struct SegmentOverlay {
@@ -9,10 +10,20 @@ struct SegmentOverlay {
   private let zone: ZoneRules
   /// By the index of the hold; nil where nothing happens.
   private let events: [String?]
+  /// In the order of their starts.
+  private let captions: [Caption]
+  /// Maximum number of captions in a picture: the latest ones.
+  private static let mostCaptions = 3
 
-  /// - Parameter source: the segment that is encoded again, and its manifest; nil for a part of a film.
+  /// - Parameters:
+  ///   - source: the segment that is encoded again, and its manifest; nil for a part of a film.
+  ///   - captions: of the session, in the order of their starts.
   /// - Throws: ``BadSession``.
-  init(_ overlay: Overlay, in session: SessionID, of source: (segment: PublishedSegment, manifest: JSONValue)?) throws {
+  init(
+    _ overlay: Overlay, in session: SessionID, of source: (segment: PublishedSegment, manifest: JSONValue)?,
+    captions: [Caption]
+  ) throws {
+    self.captions = captions
     self.overlay = overlay
     self.session = session
     zone = try overlay.zone(of: source?.manifest)
@@ -30,8 +41,15 @@ struct SegmentOverlay {
     let texts = OverlayTexts(
       clock: overlay.parts.contains(.clock) ? OverlayClock.forms(of: hold.capture.timeMs, in: zone) : [],
       name: overlay.parts.contains(.name) ? session.description : nil,
-      events: events.indices.contains(index) ? events[index] : nil)
+      events: events.indices.contains(index) ? events[index] : nil, caption: caption(of: hold))
     let size = PixelSize(width: picture.width, height: picture.height)
     return try picture.overlaid(with: OverlayLayout(texts, in: size).boxes)
+  }
+
+  /// Returns the captions while a picture is on screen; nil if there are none.
+  private func caption(of hold: FrameHold) -> String? {
+    let shown = hold.startMs..<hold.startMs + hold.holdMs
+    let texts = captions.filter { $0.unix.overlaps(shown) }.suffix(Self.mostCaptions).map(\.text.oneLine)
+    return texts.isEmpty ? nil : texts.joined(separator: "; ")
   }
 }

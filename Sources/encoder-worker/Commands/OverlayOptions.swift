@@ -8,7 +8,7 @@ import Sessions
 struct OverlayOptions: ParsableArguments {
   @Option(
     help: .setting(
-      "Draw into the pictures: clock (when each was captured), name (the session), events (pointer events and notes); separate by commas, or repeat.",
+      "Draw into the pictures: clock (when each was captured), name (the session), events (pointer events and notes), caption (steps, captions, errors); separate by commas, or repeat.",
       valueName: "parts", example: "clock"),
     transform: Self.parts)
   var overlay: [[OverlayPart]] = []

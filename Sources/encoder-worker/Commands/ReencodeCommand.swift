@@ -161,8 +161,12 @@ struct ReencodeCommand: ReportingCommand {
       say("encoder-worker: --quality archive is for a published session: reencode the MP4 to one first")
       throw ExitCode.validationFailure
     }
-    if DurableFile.exists(source), !Reencoding.isSession(source), options.overlay?.parts.contains(.events) == true {
-      say("encoder-worker: an MP4 has no pointer events and no notes: --overlay events is for a published session")
+    if DurableFile.exists(source), !Reencoding.isSession(source),
+      options.overlay?.parts.contains(where: { $0 == .events || $0 == .caption }) == true
+    {
+      say(
+        "encoder-worker: an MP4 has no pointer events, notes and labels: --overlay events and caption are for a published session"
+      )
       throw ExitCode.validationFailure
     }
     try SessionDirectory.requireOutside(output)

@@ -193,6 +193,29 @@ import Testing
     #expect(manifest["touches"] == before["touches"])
   }
 
+  /// A caption is drawn while it is shown: a step until the next one, also in the next segment.
+  @Test func captionIsAboveTheClock() throws {
+    let steps = [(0, "Open"), (1_200, "Add to cart"), (4_900, "Pay")].map { time, text in
+      #"{"timeMs":\#(Self.startMs + Int64(time)),"kind":"step","text":"\#(text)"}"#
+    }
+    let labelled = try session(
+      "labelled", size: "375x667", frames: 12, #","labels":[\#(steps.joined(separator: ","))]"#)
+    let again = try drawn(labelled, "--overlay", "clock,caption")
+    try expect(again, row: 1) { frame in
+      switch frame.timeMs - Self.startMs {
+      case 0: "Open"
+      case 1_000: "Open; Add to cart"
+      case 2_000, 3_000: "Add to cart"
+      case 4_000: "Add to cart; Pay"
+      case 5_000, 6_000, 7_000, 8_000, 9_000: "Pay"
+      default: nil
+      }
+    }
+    let manifest = try SegmentManifestJSON(again.path + "/segment-\(Self.startMs).json")
+    #expect(
+      manifest["encoder"]?.object?["overlay"]?.line == #"{"parts":["clock","caption"],"timeZone":"UTC"}"#)
+  }
+
   /// The batch states the zone, or an option does.
   @Test func clockIsInTheSessionsZone() throws {
     let berlin = try session("berlin", size: "375x667", frames: 2, #","timeZone":"Europe/Berlin""#)
@@ -257,8 +280,8 @@ import Testing
     try #require(result.status == 0, "\(result.errors)")
     try expect(PublishedSession(scratch.path("again/film"))) { Self.clock($0.timeMs) }
     let events = try reencode(film, to: "events", "--overlay", "clock,events")
-    #expect(events.status == 64 && events.errors.contains("--overlay events is for a published session"))
+    #expect(events.status == 64 && events.errors.contains("--overlay events and caption are for a published session"))
     let wrong = try reencode(film, to: "wrong", "--overlay", "clock,clok")
-    #expect(wrong.status == 64 && wrong.errors.contains("'clok' is none of clock, name, events"))
+    #expect(wrong.status == 64 && wrong.errors.contains("'clok' is none of clock, name, events, caption"))
   }
 }
