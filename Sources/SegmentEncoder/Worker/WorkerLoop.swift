@@ -271,7 +271,7 @@ package final class WorkerLoop: Sendable {
     if drains { exportAll() }
     if drains { uploadAll() }
     if delivers { deliver() }
-    // What follows from ends whose events are delivered now.
+    // Ends whose events are delivered now have exports, too.
     if drains, exportAll(), delivers { deliver() }
     let undelivered: [Claim] =
       notifier?.stop().compactMap { subject in if case .batch(let batch) = subject { batch.claim } else { nil } } ?? []
