@@ -72,20 +72,38 @@ package final class Profile: Sendable {
     self.stages.withLock { all in stages.reduce(0) { $0 + (all[$1]?.sum.wallNs ?? 0) } }
   }
 
+  /// What was measured of a stage.
+  package struct Measured {
+    package let stage: Stage
+    package let count: Int
+    package let sum: Span
+    /// Minimum, mean, median, 75th and 95th percentile and maximum of the wall times, in nanoseconds.
+    package let spread: [Double]
+  }
+
+  /// The stages that were measured, in their order.
+  package var measured: [Measured] {
+    let stages = stages.withLock { $0 }
+    return Stage.allCases.compactMap { stage in
+      stages[stage].map { Measured(stage: stage, count: $0.count, sum: $0.sum, spread: $0.spread) }
+    }
+  }
+
+  /// The names of a spread.
+  package static let spreadNames = ["min", "avg", "p50", "p75", "p95", "max"]
+
   /// A table with a heading: a row for each stage with its count, its CPU and wall time, and the spread of the wall times.
   package var rows: [[String]] {
-    let stages = stages.withLock { $0 }
-    var rows = [["stage", "of a", "times", "CPU ms", "wall ms", "min", "avg", "p50", "p75", "p95", "max"]]
-    for stage in Stage.allCases {
-      guard let durations = stages[stage] else { continue }
-      let sums = [durations.sum.cpuNs, durations.sum.wallNs].map { Self.text(Double($0), digits: 1) }
-      rows.append([stage.rawValue, stage.unit, "\(durations.count)"] + sums + durations.spread.map { Self.text($0) })
-    }
-    return rows
+    [["stage", "of a", "times", "CPU ms", "wall ms"] + Self.spreadNames]
+      + measured.map { stage in
+        [stage.stage.rawValue, stage.stage.unit, "\(stage.count)"]
+          + [stage.sum.cpuNs, stage.sum.wallNs].map { Self.text(Double($0), digits: 1) }
+          + stage.spread.map { Self.text($0) }
+      }
   }
 
   /// Formats nanoseconds as milliseconds.
-  private static func text(_ nanoseconds: Double, digits: Int = 3) -> String {
+  package static func text(_ nanoseconds: Double, digits: Int = 3) -> String {
     let scale = digits == 1 ? 10 : 1_000
     let value = Int((nanoseconds / 1e6 * Double(scale)).rounded())
     return "\(value / scale).\(String(scale + value % scale).dropFirst())"

@@ -33,7 +33,9 @@ package struct InspectedBatch {
   package var endMs: Int64 { frames[frames.count - 1].capture.timeMs + frames[frames.count - 1].holdMs }
 
   /// One line of JSON.
-  package var json: String {
+  package var json: String { value.line }
+
+  var value: JSONValue {
     let pointers = batch.pointers.events.count
     return JSONValue.object([
       "batch": .string(batch.name), "format": .string(format), "session": .string(batch.session.description),
@@ -47,7 +49,7 @@ package struct InspectedBatch {
           let startMs = $0.capture.timeMs + $0.holdMs
           return .object(["startMs": .number(startMs), "endMs": .number(startMs + $0.gapAfterMs)])
         }),
-    ]).setting(pointers > 0 ? ["touches": .number(pointers)] : [:]).line
+    ]).setting(pointers > 0 ? ["touches": .number(pointers)] : [:])
   }
 
   /// Reads a batch and decodes the frames of its sessions.

@@ -43,7 +43,7 @@ private let program: any ParsableCommand.Type = encoder_worker.EncoderWorker.sel
     ]),
     "status": ["spool", "output", "queue", "store", "unsigned", "store-header"],
     "quarantine list": ["spool", "store", "unsigned", "store-header"],
-    "quarantine show": ["spool", "store", "unsigned", "store-header"],
+    "quarantine show": sandbox.union(["spool", "store", "unsigned", "store-header"]),
     "quarantine retry": ["spool", "store", "unsigned", "store-header", "notify", "notify-secret-file"],
     "quarantine purge": ["spool", "store", "unsigned", "store-header"],
     "prune": ["spool", "output", "lease", "store", "unsigned", "store-header"],

@@ -1,4 +1,3 @@
-import CFFmpeg
 import FrameBatches
 import ISOMedia
 import JSON
@@ -90,12 +89,6 @@ package struct EncoderSettings: Sendable {
     sampleBits = options.sampleBits
   }
 
-  /// libavcodec's version. That of x264 depends on the build of libavcodec.
-  private var libavcodec: String {
-    let version = avcodec_version()
-    return "\(version >> 16).\(version >> 8 & 255).\(version & 255)"
-  }
-
   /// - constant quantiser over time (`qcomp=1`): x264's default spends bits on calm pictures without need
   /// - no look-ahead, no macroblock tree: neither helps at one picture a second, both delay
   /// - one reference, no weights: screenshots do not fade or return to an older one, and repeats can be put between
@@ -107,6 +100,15 @@ package struct EncoderSettings: Sendable {
   private static let ownParameters =
     "ref=1:weightp=0:qcomp=1:rc-lookahead=0:sync-lookahead=0:mbtree=0:scenecut=0:keyint=infinite:bframes=0:sliced-threads=0:8x8dct=0:subme=0:qpmin=10:qpmax=51"
 
+  /// The parameters and the presets of all settings of this version, for a reader who knows them from any others.
+  package static var allParameters: Set<String> {
+    [
+      ownParameters + MotionSearch.near.parameters, ownParameters + MotionSearch.far.parameters,
+      ArchiveCoding.parameters,
+    ]
+  }
+  package static var presets: Set<String> { Set([archive, EncoderSettings(.balanced)].map(\.preset)) }
+
   var parameters: String { isArchive ? ArchiveCoding.parameters : Self.ownParameters + motion.parameters }
 
   /// The default length of a segment is not written, nor bits that nobody states.
@@ -115,7 +117,8 @@ package struct EncoderSettings: Sendable {
       "quality": .string(isArchive ? "archive" : quality.rawValue), "codec": .string(codec),
       "preset": .string(preset), "rateFactor": .number("\(rateFactor)"), "parameters": .string(parameters),
       "maxHoldMs": .number(maxHoldMs),
-      "background": .string(background.description), "rules": .number(rules), "libavcodec": .string(libavcodec),
+      "background": .string(background.description), "rules": .number(rules),
+      "libavcodec": .string(FFmpegVersion.libavcodec),
     ]).setting(segmentMs == Timeline.defaultSegmentMs ? [:] : ["segmentMs": .number(segmentMs)])
       .setting(sampleBits.map { ["bits": .number($0)] } ?? [:])
   }

@@ -11,10 +11,19 @@ package protocol BatchQuarantine {
   func batch(_ name: String) throws -> Quarantine.Batch
   /// Removes a batch and its reason.
   func purge(_ batch: Quarantine.Batch) throws
+  /// Returns the path of a batch, or of its copy in a directory.
+  ///
+  /// - Parameters:
+  ///   - directory: an empty private one.
+  ///   - limit: the maximum size of a copy, in bytes.
+  /// - Throws: ``Failure`` for a larger one.
+  func localPath(of batch: Quarantine.Batch, in directory: String, limit: Int) throws -> String
 }
 
 extension Quarantine: BatchQuarantine {
   package func purge(_ batch: Batch) throws { try purge(batch, reasonFirst: false) }
+
+  package func localPath(of batch: Batch, in directory: String, limit: Int) -> String { batch.path }
 }
 
 /// `quarantine/` of an object store. May be used beside workers.
@@ -66,6 +75,19 @@ package struct ObjectQuarantine: BatchQuarantine {
   /// The reason goes first: after a crash the batch is still in the list.
   package func purge(_ batch: Quarantine.Batch) throws {
     for key in [Self.reasonKey(of: batch.name), Self.key(of: batch.name)] { try objects.delete(key, nil) }
+  }
+
+  package func localPath(of batch: Quarantine.Batch, in directory: String, limit: Int) throws -> String {
+    let path = directory + "/" + lastComponent(of: batch.name)
+    do {
+      guard try objects.download(Self.key(of: batch.name), to: path, limit: limit) != nil else {
+        throw Failure.noBatch(batch.name, in: name + Self.prefix)
+      }
+    } catch is ObjectTooLarge {
+      throw Failure(
+        .input, "copy", batch.path, "more than the limit of \(limit) bytes", advice: "raise --limit file-bytes")
+    }
+    return path
   }
 
   private func described(_ name: String) throws -> Quarantine.Batch {

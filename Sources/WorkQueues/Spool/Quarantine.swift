@@ -15,7 +15,7 @@ package struct Quarantine: Sendable {
     package let name: String
     package let path: String
     /// The members of `NAME.reason.json`; nil if there is no such file, or another file of that name.
-    let reason: [String: JSONValue]?
+    package let reason: [String: JSONValue]?
 
     package func text(_ member: String) -> String? { reason?[member]?.string }
 

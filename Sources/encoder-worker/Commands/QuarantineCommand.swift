@@ -75,12 +75,21 @@ extension QuarantineCommand {
 
     static let page = HelpPage(
       example: "quarantine show --spool spool bad.tar",
-      required: [["spool"], ["queue", "store"], ["events", "store"]])
+      required: [["spool"], ["queue", "store"], ["events", "store"]],
+      common: ["report"])
 
     @OptionGroup var place: PlaceOptions
+    @OptionGroup var report: ReportOptions
+    @OptionGroup var sandbox: SandboxOptions
 
     @Argument(help: ArgumentHelp("Names of batches in quarantine, or keys of refused events.", valueName: "name"))
     var names: [String]
+
+    func validate() throws {
+      guard report.report != nil else { return }
+      if place.events { throw ValidationError("--report is about batches; leave out --events") }
+      if names.count > 1 { throw ValidationError("--report is about one batch; name that") }
+    }
 
     func execute() throws {
       if place.events {
@@ -88,6 +97,9 @@ extension QuarantineCommand {
         for key in names { answer(try store.notification(key).event) }
         return
       }
+      var options = BatchEncoder.Options()
+      // Decoders are made before the process has threads.
+      if report.report != nil { options.decoders = try sandbox.decoders(options.limits) }
       let quarantine = try place.open()
       for name in names {
         let batch = try quarantine.batch(name)
@@ -95,7 +107,21 @@ extension QuarantineCommand {
           batch.text(member).map { [member, $0] }
         }
         answer(table([["path", batch.path], ["since", batch.timeMs?.dateText ?? "?"]] + rows))
+        if let directory = report.report { try write(batch, of: quarantine, options, to: directory) }
       }
+    }
+
+    /// Writes the report to hand on.
+    private func write(
+      _ batch: Quarantine.Batch, of quarantine: any BatchQuarantine, _ options: BatchEncoder.Options,
+      to directory: String
+    ) throws {
+      let written = try SessionStoreOptions.withScratch { scratch in
+        try BatchReport.write(
+          on: quarantine.localPath(of: batch, in: scratch, limit: options.limits.fileBytes), reason: batch.reason,
+          to: directory, hasPixels: report.pixels, options, ReportOptions.origin(place.settings.config))
+      }
+      answer(written.text.oneLine)
     }
   }
 

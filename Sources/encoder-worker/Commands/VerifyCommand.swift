@@ -19,7 +19,7 @@ struct VerifyCommand: ReportingCommand {
       With --store, sessions are IDs; without IDs all sessions of the store are checked. Each is copied below TMPDIR for the time of its check. Objects that no index lists are orphans, unless a worker may have written them within two hours.
       """)
 
-  static let page = HelpPage(example: "verify sessions", common: ["repair", "store", "json"])
+  static let page = HelpPage(example: "verify sessions", common: ["repair", "store", "report", "json"])
 
   @Argument(
     help: ArgumentHelp(
@@ -34,6 +34,7 @@ struct VerifyCommand: ReportingCommand {
     help: "Rebuild session.json, session.ffconcat and Sentry's events where all segments are intact.")
   var repair = false
 
+  @OptionGroup var report: ReportOptions
   @OptionGroup var results: ResultOptions
   @OptionGroup var sandbox: SandboxOptions
   @OptionGroup var settings: SettingsOption
@@ -44,6 +45,7 @@ struct VerifyCommand: ReportingCommand {
       throw MissingOption.error(
         "<session-dir> ...", "Sessions, or an OUTPUT; or --store URL for all sessions of a store.")
     }
+    if report.report != nil && sessions.count != 1 { throw Self.oneSession }
     if repair, sessions.isEmpty || !stored.isEmpty {
       throw ValidationError(
         "--repair is for directories; in a store, a worker rebuilds the views with the next batch of the session, also with one that is published already"
@@ -51,17 +53,23 @@ struct VerifyCommand: ReportingCommand {
     }
   }
 
+  private static let oneSession = ValidationError("--report is about one session; name that")
+
   func execute() throws {
+    try report.requireTarget()
     let decoders = try sandbox.videoDecoders()
     var printed = Printed(results)
     for session in sessions {
       guard try place.session(session) == nil else { continue }
-      for path in Self.sessions(in: session) {
+      let paths = Self.sessions(in: session)
+      if report.report != nil && paths.count > 1 { throw Self.oneSession }
+      for path in paths {
         var progress = Progress()
         defer { progress.finish() }
-        let report = try report(on: path, decoders) { progress.show($0, of: $1, "segments") }
+        let verified = try verified(path, decoders) { progress.show($0, of: $1, "segments") }
         progress.finish()
-        printed.add(report)
+        printed.add(verified)
+        tell(try written(verified, of: DurableFile.isReachableDirectory(path) ? path : nil))
       }
     }
     let stored = try sessions.compactMap(place.session)
@@ -84,16 +92,25 @@ struct VerifyCommand: ReportingCommand {
           try stop.check()
         }
       }
+      var written: Report.Written?
       let report = try SessionStoreOptions.withScratch { scratch in
         do {
-          let verify = named.isEmpty ? store.verifyListed : store.verify
-          return try verify(id, scratch, decoders, advance("objects"), advance("segments"))
+          if named.isEmpty {
+            return try store.verifyListed(
+              id, in: scratch, decoders: decoders, copying: advance("objects"), progress: advance("segments"))
+          }
+          return try store.verify(
+            id, in: scratch, decoders: decoders, copying: advance("objects"), progress: advance("segments")
+          ) { copy, result in written = try self.written(result, of: copy) }
         } catch let bad as BadSession {
-          return VerificationReport(of: bad)
+          let result = VerificationReport(of: bad)
+          written = try self.written(result, of: nil)
+          return result
         }
       }
       progress.finish()
       if let report { printed.add(report) }
+      tell(written)
     }
   }
 
@@ -126,9 +143,24 @@ struct VerifyCommand: ReportingCommand {
     return names.isEmpty ? [path] : names.sorted().map { output + $0 }
   }
 
-  /// Returns a report also for a path that is no session: the command still checks the others.
-  private func report(
-    on session: String, _ decoders: DecoderForkServer?, progress: (Int, Int) -> Void
+  /// Writes the report to hand on, if the call asks for it.
+  ///
+  /// - Parameter path: nil for a session that cannot be read.
+  private func written(_ verified: VerificationReport, of path: String?) throws -> Report.Written? {
+    try report.report.map { directory in
+      try SessionReport.write(
+        verified, of: path, to: directory, hasPixels: report.pixels, ReportOptions.origin(settings.config))
+    }
+  }
+
+  /// Says where the report is.
+  private func tell(_ written: Report.Written?) {
+    if let written { results.print(json: written.json, text: written.text.oneLine) }
+  }
+
+  /// Returns the result also for a path that is no session: the command still checks the others.
+  private func verified(
+    _ session: String, _ decoders: DecoderForkServer?, progress: (Int, Int) -> Void
   ) throws -> VerificationReport {
     do {
       return try Verification.report(on: session, repair: repair, decoders: decoders, progress: progress)

@@ -53,6 +53,26 @@ struct StoredSessionCommandTests: RemoteSuite {
     try expectNoScratch()
   }
 
+  /// But for the moment of its making, the report on a stored session is that of a directory with its names.
+  @Test func reportEqualsThatOfADirectory() throws {
+    func report(_ name: String) throws -> String {
+      let tar = try #require(try names(in: scratch.path(name)).first)
+      let json = String(
+        decoding: try Tool.output("tar", ["xOf", scratch.path(name + "/" + tar), "report.json"]), as: UTF8.self)
+      #expect(!json.contains(id))
+      return json.split(separator: "\n").filter { !$0.contains("\"madeMs\"") }.joined(separator: "\n")
+    }
+    let wanted = try EncoderWorker.run("verify", directory, "--report", scratch.path("wanted"))
+    let stored = try read(["verify", id, "--report", scratch.path("stored-report"), "--pixels"])
+    #expect(wanted.status == 0 && stored.status == 0, "\(wanted.errors) \(stored.errors)")
+    let (one, other) = (try report("wanted"), try report("stored-report"))
+    #expect(
+      one.contains("\"manifests\"")
+        && one.components(separatedBy: "\"settings\"")[0] == other.components(separatedBy: "\"settings\"")[0])
+    #expect(one.contains("\"startMs\"") && !stored.text.contains("2 files"))
+    try expectNoScratch()
+  }
+
   @Test func reencodedSessionEqualsThatOfADirectory() throws {
     let options = ["--quality", "small", "--max-side", "200", "--json", "--output"]
     let wanted = try Tool.run(EncoderWorker.path, ["reencode", directory] + options + [scratch.path("smaller")])

@@ -18,10 +18,12 @@ extension StoredSessions {
   ///   - output: an existing private directory for copies of it.
   ///   - copying: called with the number of copied objects and of all; an error that it throws ends the work.
   ///   - progress: called with the number of segments checked and of all; an error that it throws ends the work.
+  ///   - reading: called once, with the copy and the result, before the copy is removed.
   /// - Throws: ``BadSession`` for a session that is unknown or deleted, or whose index is damaged; an error of the store.
   package func verify(
     _ id: SessionID, in output: String, decoders: DecoderForkServer? = nil, copying: (Int, Int) throws -> Void,
-    progress: (Int, Int) throws -> Void
+    progress: (Int, Int) throws -> Void,
+    reading: (_ path: String, VerificationReport) throws -> Void = { _, _ in }
   ) throws -> VerificationReport {
     var attempt = 0
     while true {
@@ -29,8 +31,11 @@ extension StoredSessions {
       let scratch = "\(output)/\(attempt)"
       try DurableFile.makeDirectories(scratch)
       defer { try? DurableFile.removeTree(scratch) }
-      let (report, index) = try check(id, in: scratch, decoders, copying, progress)
-      if try report.problems.isEmpty || attempt == Self.attempts || !isBeingWritten(index) { return report }
+      let (report, copy) = try check(id, in: scratch, decoders, copying, progress)
+      if try report.problems.isEmpty || attempt == Self.attempts || !isBeingWritten(copy.index) {
+        try reading(copy.path, report)
+        return report
+      }
       sleep(1)
     }
   }
@@ -69,7 +74,7 @@ extension StoredSessions {
   private func check(
     _ id: SessionID, in output: String, _ decoders: DecoderForkServer?, _ copying: (Int, Int) throws -> Void,
     _ progress: (Int, Int) throws -> Void
-  ) throws -> (VerificationReport, StoredIndex) {
+  ) throws -> (VerificationReport, StoredSession) {
     let copy = try StoredSession(id, of: self, in: output, part: .whole, damage: .kept, progress: copying)
     let known = SessionNames(copy.entries)
     // Behind the index: a worker writes objects before it lists them.
@@ -90,7 +95,7 @@ extension StoredSessions {
     return (
       VerificationReport(
         session: report.session, segments: report.segments, frames: report.frames, durationMs: report.durationMs,
-        problems: problems + orphans, health: report.health), copy.index
+        problems: problems + orphans, health: report.health), copy
     )
   }
 
