@@ -33,12 +33,14 @@ package final class Profile: Sendable {
     case mux
     /// Hashing a segment and writing it to the disk.
     case write
-    /// Publishing a batch's segments and manifests, and updating the session's views.
+    /// Publishing a batch's segments and manifests.
     case publish
+    /// Updating the session's views.
+    case views
 
     package var unit: String {
       switch self {
-      case .open, .publish: "batch"
+      case .open, .publish, .views: "batch"
       case .read, .decode, .convert, .sandbox: "frame"
       case .encode, .mux, .write: "segment"
       }
@@ -46,12 +48,22 @@ package final class Profile: Sendable {
   }
 
   private let stages = Mutex<[Stage: Durations]>([:])
+  private let parent: Profile?
+  private let keepsSpread: Bool
 
-  package init() {}
+  package init() { (parent, keepsSpread) = (nil, true) }
+
+  /// A profile of sums only, for one batch.
+  ///
+  /// - Parameter parent: gets each measurement, too.
+  package init(sumsFor parent: Profile?) { (self.parent, keepsSpread) = (parent, false) }
 
   package func start(_ stage: Stage) -> Watch { Watch(profile: self, stage: stage) }
 
-  package func add(_ stage: Stage, _ span: Span) { stages.withLock { $0[stage, default: Durations()].add(span) } }
+  package func add(_ stage: Stage, _ span: Span) {
+    stages.withLock { $0[stage, default: Durations(keepsSpread: keepsSpread)].add(span) }
+    parent?.add(stage, span)
+  }
 
   package func add(_ work: DecodingWork) {
     add(.decode, work.decoding)
@@ -72,7 +84,7 @@ package final class Profile: Sendable {
     self.stages.withLock { all in stages.reduce(0) { $0 + (all[$1]?.sum.wallNs ?? 0) } }
   }
 
-  /// What was measured of a stage.
+  /// The measurements of a stage.
   package struct Measured {
     package let stage: Stage
     package let count: Int
@@ -82,9 +94,19 @@ package final class Profile: Sendable {
   }
 
   /// The stages that were measured, in their order.
-  package var measured: [Measured] {
-    let stages = stages.withLock { $0 }
-    return Stage.allCases.compactMap { stage in
+  package var measured: [Measured] { Self.measured(stages.withLock { $0 }) }
+
+  /// The stages that were measured since the last call, in their order.
+  package func takeMeasured() -> [Measured] {
+    Self.measured(
+      stages.withLock { stages in
+        defer { stages = [:] }
+        return stages
+      })
+  }
+
+  private static func measured(_ stages: [Stage: Durations]) -> [Measured] {
+    Stage.allCases.compactMap { stage in
       stages[stage].map { Measured(stage: stage, count: $0.count, sum: $0.sum, spread: $0.spread) }
     }
   }
@@ -155,13 +177,17 @@ extension Profile {
     private(set) var count = 0
     private(set) var sum = Span()
     private var (minimum, maximum) = (Int64.max, Int64(0))
-    /// Indexed by a duration's highest bit and the four bits below it.
-    private var buckets = [Int](repeating: 0, count: 64 * 16)
+    /// Indexed by a duration's highest bit and the four bits below it; empty if only the sum counts.
+    private var buckets: [Int]
+
+    init(keepsSpread: Bool) { buckets = keepsSpread ? [Int](repeating: 0, count: 64 * 16) : [] }
 
     mutating func add(_ span: Span) {
-      let wallNs = max(16, span.wallNs)
-      let bit = 63 - wallNs.leadingZeroBitCount
-      buckets[bit * 16 + Int(wallNs >> (bit - 4)) & 15] += 1
+      if !buckets.isEmpty {
+        let wallNs = max(16, span.wallNs)
+        let bit = 63 - wallNs.leadingZeroBitCount
+        buckets[bit * 16 + Int(wallNs >> (bit - 4)) & 15] += 1
+      }
       count += 1
       sum = sum + span
       (minimum, maximum) = (min(minimum, span.wallNs), max(maximum, span.wallNs))

@@ -39,18 +39,22 @@ package struct BatchEvent: Event {
 
   /// - Parameters:
   ///   - receipts: of the batch's sessions.
+  ///   - durationsMs: the time of the whole and of its stages, which the key does not depend on.
   ///   - traceParent: the step of the producer's trace, which the event has.
   ///   - step: the worker's own step of it.
   package init(
-    batch: String, _ receipts: [Receipt], traceParent: TraceParent? = nil, step: TraceParent? = nil,
+    batch: String, _ receipts: [Receipt], durationsMs: JSONValue? = nil, traceParent: TraceParent? = nil,
+    step: TraceParent? = nil,
     timeMs: Int64 = WallClock.nowMs
   ) {
     var room = Room()
     let sessions = receipts.map { Self.json($0, &room) }
     let identities = receipts.map { $0.published.first?.batchDigest ?? "refused \($0.session)" }
     self.init(
-      batch, Outcome(of: receipts), key: ["published"] + identities, ["sessions": .array(sessions)], traceParent,
-      step, timeMs)
+      batch, Outcome(of: receipts), key: ["published"] + identities,
+      ["sessions": JSONValue.array(sessions)].merging(durationsMs.map { ["durationsMs": $0] } ?? [:]) { $1 },
+      traceParent, step,
+      timeMs)
   }
 
   /// - Parameters:

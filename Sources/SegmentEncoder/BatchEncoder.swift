@@ -83,20 +83,22 @@ public final class BatchEncoder: Sendable {
   /// - Parameters:
   ///   - name: the name that the producer gave the batch; nil if the path tells it.
   ///   - files: the images that the batch consists of; then `path` is their directory, which names the batch.
+  ///   - profile: measures the stages of this batch; nil for that of the options.
   package func read(
-    _ path: String, named name: String? = nil, files: [String] = [], session: String? = nil,
+    _ path: String, named name: String? = nil, files: [String] = [], session: String? = nil, profile: Profile? = nil,
     cancellation: Cancellation = .never
   ) throws -> ReadBatch {
     stage.enter(.open)
     defer { stage.enter(.queue) }
-    let opening = options.profile?.start(.open)
+    let profile = profile ?? options.profile
+    let opening = profile?.start(.open)
     var input = options.input
     input.session = session ?? input.session
     (input.takesFew, input.takesAdditions) = (true, true)
     let batch = try BatchSessions(
       reading: path, named: name, files: files, options: input, limits: options.limits, unpacker: options.decoders,
       cancellation: recordingActivity(cancellation))
-    return ReadBatch(batch: batch, opening: opening)
+    return ReadBatch(batch: batch, opening: opening, profile: profile)
   }
 
   /// Returns the sessions that a batch names, even one that cannot be read.
@@ -127,11 +129,18 @@ public final class BatchEncoder: Sendable {
     defer { stage.enter(.queue) }
     let cancellation = recordingActivity(cancellation)
     stage.begin(frames: batch.frames)
+    // The batch is opened once, for all of its sessions.
+    var opening = batch.opening
     return try forEachSession(of: batch, isAccepted, cancellation) { reader in
+      let own = opening.take()
       guard let videos = reader.batch.videos else {
-        return try encode(reader, batch.opening, isAccepted, cancellation: cancellation)
+        let work = SessionWork(
+          read: reader, profile: batch.profile, isAccepted: isAccepted, cancellation: cancellation)
+        return try encode(work, own)
       }
-      batch.opening?.stop()
+      own?.stop()
+      let copying = batch.profile?.start(.publish)
+      defer { copying?.stop() }
       return try copy(reader, videos, isAccepted, cancellation)
     }
   }
@@ -216,10 +225,9 @@ public final class BatchEncoder: Sendable {
   }
 
   /// Takes one session of a batch through its steps: prepare, encode, commit, update views.
-  private func encode(
-    _ read: BatchReader, _ opening: Profile.Watch?, _ isAccepted: @escaping Acceptance, cancellation: Cancellation
-  ) throws -> Receipt {
+  private func encode(_ work: SessionWork, _ opening: Profile.Watch?) throws -> Receipt {
     stage.enter(.open)
+    let (read, cancellation) = (work.read, work.cancellation)
     let batch = read.batch
     let bound = Int(Timeline.segmentBound(of: batch, options))
     // The last hold of a folder's part is not counted when the folder is split.
@@ -231,7 +239,6 @@ public final class BatchEncoder: Sendable {
     }
     let preparation = try store.prepare(read, cancellation: cancellation)
     opening?.stop()
-    let work = SessionWork(read: read, isAccepted: isAccepted, cancellation: cancellation)
     let (source, publication): (BatchReader, any Publication)
     switch consume preparation {
     case .alreadyPublished(let published): return try confirm(published, work)
@@ -259,6 +266,7 @@ public final class BatchEncoder: Sendable {
   private struct SessionWork {
     /// The session with all its frames, also those that are published already.
     let read: BatchReader
+    let profile: Profile?
     let isAccepted: Acceptance
     let cancellation: Cancellation
 
@@ -287,7 +295,7 @@ public final class BatchEncoder: Sendable {
     stage.enter(.encode)
     var digest = BatchDigest(of: source.batch)
     let staged = try TracedStep.encode.run(of: source.batch.session) {
-      let decoding = TracedDecoding(options.profile)
+      let decoding = TracedDecoding(work.profile)
       defer { decoding.end() }
       return try stageSegments(of: source, digest: &digest, decoding.profile, cancellation: work.cancellation)
     }
@@ -295,12 +303,15 @@ public final class BatchEncoder: Sendable {
     guard !staged.segments.isEmpty else { return try withoutNews(source, staged.refused, work) }
     try work.requireShown(hidden: (stays ? 0 : source.batch.leftOut.early) + staged.hidden, staged.refused)
     stage.enter(.publish)
-    let publishing = options.profile?.start(.publish)
-    defer { publishing?.stop() }
+    let publishing = work.profile?.start(.publish)
     let manifests = SegmentManifest.all(staged.segments, of: source.batch, digest: digest.finish(), settings)
     let advice = advice(on: staged.segments, of: source.batch)
     var receipt = try TracedStep.publish.run(of: source.batch.session) {
-      try publication.commit(manifests, cancellation: work.cancellation).updateViews()
+      let published = try publication.commit(manifests, cancellation: work.cancellation)
+      publishing?.stop()
+      let updating = work.profile?.start(.views)
+      defer { updating?.stop() }
+      return try published.updateViews()
     }
     receipt.unchanged = staged.unchanged
     receipt.refused += staged.left

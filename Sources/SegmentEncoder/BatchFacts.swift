@@ -18,11 +18,15 @@ struct BatchFacts: Sendable {
   private(set) var traceParent: TraceParent?
   /// The worker's own step of that trace; nil if no tracer makes one.
   var step: TraceParent?
+  /// When the batch came, in unix milliseconds; nil if its queue does not tell.
+  let arrivedMs: Int64?
+  var stages = StageTimes()
   private let claimedMs = MonotonicClock.milliseconds()
 
   /// - Parameter options: how names tell sessions.
   init(of claim: Claim, _ options: InputOptions) {
     batch = claim.name
+    arrivedMs = claim.arrivedMs
     about = ["batch": "\(batch)"]
     sessions = options.session(ofBatchNamed: claim.name).map { [$0] } ?? []
     note(claim.traceParent)

@@ -6,13 +6,15 @@ extension BatchEncoder {
   package struct ReadBatch: Sendable {
     var batch: BatchSessions
     let opening: Profile.Watch?
+    /// Measures the stages of the batch; nil for nothing.
+    let profile: Profile?
 
     /// Returns the batches that the limits allow: several if a folder of loose pictures is beyond them, else this one.
     ///
     /// - Throws: ``BadBatch``.
     package func parts(_ limits: PartLimits) throws -> [ReadBatch] {
       let parts = try batch.parts(limits)
-      return parts.count > 1 ? parts.map { ReadBatch(batch: $0, opening: nil) } : [self]
+      return parts.count > 1 ? parts.map { ReadBatch(batch: $0, opening: nil, profile: profile) } : [self]
     }
 
     /// The place of an input in a row.
@@ -27,7 +29,7 @@ extension BatchEncoder {
     /// - Throws: ``BadBatch``.
     package func place(in row: inout InputRow, named path: String) throws -> Placement {
       switch try row.place(batch, named: path) {
-      case .shown(let placed): .shown(ReadBatch(batch: placed, opening: opening))
+      case .shown(let placed): .shown(ReadBatch(batch: placed, opening: opening, profile: profile))
       case .same(let other): .same(asInput: other)
       }
     }

@@ -12,10 +12,11 @@ public protocol WorkerMetrics: Sendable {
   ///   - amount: at least 0.
   func increment(_ counter: String, _ labels: [(String, String)], by amount: Int)
 
-  /// Records how long a batch took: `encoder_worker_batch_duration_seconds`.
+  /// Records how long something took.
   ///
   /// - Parameters:
-  ///   - timer: its name.
-  ///   - duration: from the claim of a batch to its publication.
+  ///   - timer: its name: `encoder_worker_batch_duration_seconds`, `encoder_worker_arrival_to_published_seconds` or
+  ///     `encoder_worker_capture_to_published_seconds`.
+  ///   - duration: to the publication of a batch from its claim, its arrival, or its last capture.
   func record(_ timer: String, _ duration: Duration)
 }

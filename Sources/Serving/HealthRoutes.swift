@@ -71,9 +71,7 @@ package final class HealthRoutes: Sendable {
         counter.name, counter.help, "counter", by: counter.hasOutcomes ? "outcome" : "",
         counter.values.map { ($0.outcome, "\(counts[keyPath: $0.count])") })
     }
-    text.histogram(
-      WorkerMeter.duration, "Time from a batch's claim to its publication.", bounds: WorkerMeter.boundsS,
-      counts: counts.durations, sum: Double(counts.totalMs) / 1_000)
+    write(durationsOf: counts, to: &text)
     write(worker.notifier?.counts ?? NotificationCounts(), to: &text)
     let ends = worker.owedEnds
     text.gauge(
@@ -98,6 +96,18 @@ package final class HealthRoutes: Sendable {
     case nil: break
     }
     return text.text
+  }
+
+  private func write(durationsOf counts: WorkerMeter.Counts, to text: inout MetricsText) {
+    text.histogram(WorkerMeter.duration, "Time from a batch's claim to its publication.", counts.durations)
+    text.histogram(
+      WorkerMeter.stageDuration, "Time of a batch in each stage.", by: "stage",
+      WorkStage.allCases.compactMap { stage in counts.stages[stage].map { (of: stage.rawValue, durations: $0) } })
+    text.histogram(
+      WorkerMeter.arrivalToPublished, "Time from a batch's arrival to its publication.", counts.arrivals)
+    text.histogram(
+      WorkerMeter.captureToPublished, "Time from a session's last capture in a batch to its publication.",
+      counts.captures)
   }
 
   private func write(_ events: NotificationCounts, to text: inout MetricsText) {

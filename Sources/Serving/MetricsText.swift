@@ -2,6 +2,7 @@
 
 import FileSystem
 import Glibc
+import SegmentEncoder
 import Synchronization
 
 package struct MetricsText {
@@ -34,18 +35,28 @@ package struct MetricsText {
     value.replacing("\\", with: "\\\\").replacing("\"", with: "\\\"").replacing("\n", with: "\\n")
   }
 
-  /// - Parameters:
-  ///   - bounds: the upper bounds of all buckets but the last.
-  ///   - counts: one more than the bounds.
-  mutating func histogram(_ name: String, _ help: String, bounds: [Double], counts: [Int], sum: Double) {
+  mutating func histogram(_ name: String, _ help: String, _ durations: DurationHistogram) {
+    histogram(name, help, by: "", [("", durations)])
+  }
+
+  /// Adds a histogram for each value of a label.
+  ///
+  /// - Parameter label: empty for a single one without labels.
+  mutating func histogram(
+    _ name: String, _ help: String, by label: String, _ all: [(of: String, durations: DurationHistogram)]
+  ) {
     begin(name, help, "histogram")
-    var total = 0
-    for (index, count) in counts.enumerated() {
-      total += count
-      add(name + "_bucket", ["le"], [index < bounds.count ? "\(bounds[index])" : "+Inf"], value: "\(total)")
+    for (value, durations) in all {
+      let (labels, values): ([String], [String]) = label.isEmpty ? ([], []) : ([label], [value])
+      var total = 0
+      for (index, count) in durations.counts.enumerated() {
+        total += count
+        let bound = index < durations.boundsS.count ? "\(durations.boundsS[index])" : "+Inf"
+        add(name + "_bucket", labels + ["le"], values + [bound], value: "\(total)")
+      }
+      add(name + "_sum", labels, values, value: "\(durations.sumS)")
+      add(name + "_count", labels, values, value: "\(total)")
     }
-    add(name + "_sum", value: "\(sum)")
-    add(name + "_count", value: "\(total)")
   }
 
   /// Metrics of the process.

@@ -26,6 +26,9 @@ package struct Claim: Sendable, Equatable {
   package var tag: ObjectTag?
   /// The step of the trace that the queue tells; a step that the batch states itself comes before it.
   package var traceParent: TraceParent?
+  /// When the batch came into the queue, in unix milliseconds by the clock of the file system, of Redis or of SQS. One that was put
+  /// back came anew. Nil if the queue does not tell.
+  package var arrivedMs: Int64?
 
   package init(id: String, name: String, attempt: Int, failures: Int, traceParent: TraceParent? = nil) {
     self.id = id
@@ -41,8 +44,12 @@ package struct Claim: Sendable, Equatable {
       id: id, name: name, attempt: attempt ?? self.attempt, failures: failures ?? self.failures,
       traceParent: traceParent)
     next.tag = tag
+    next.arrivedMs = arrivedMs
     return next
   }
+
+  /// The instants that a queue may tell, in unix milliseconds.
+  package static let instants: ClosedRange<Int64> = 0...1 << 42
 
   /// Maximum number of workers that may die with a batch before it is quarantined.
   package static let attempts = 3

@@ -20,6 +20,19 @@ import Testing
     #expect(spread[0] == 1 && spread[1] == 500.5 && spread[5] == 1_000)
   }
 
+  @Test func sumsOfABatchAlsoCountForTheWorker() {
+    let worker = Profile()
+    for wallNs in [2_000, 3_000] as [Int64] {
+      let batch = Profile(sumsFor: worker)
+      batch.add(.encode, Profile.Span(cpuNs: 1, wallNs: wallNs))
+      #expect(batch.wallNs(of: [.encode, .mux]) == wallNs)
+    }
+    #expect(worker.wallNs(of: [.encode]) == 5_000)
+    let taken = worker.takeMeasured()
+    #expect(taken.map(\.stage) == [.encode] && taken.first?.count == 2)
+    #expect(worker.measured.isEmpty && worker.wallNs(of: [.encode]) == 0)
+  }
+
   @Test func singleDurationIsEachPercentile() throws {
     let profile = Profile()
     profile.add(.publish, Profile.Span(cpuNs: 0, wallNs: 1_234_567))

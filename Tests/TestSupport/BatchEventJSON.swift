@@ -23,6 +23,8 @@ public struct BatchEventJSON: Decodable {
   public let batch: String
   public let traceparent: String?
   public let sessions: [Session]
+  /// The time of the whole and of its stages; nil if the batch is quarantined.
+  public let durationsMs: [String: Int]?
   /// Nil unless the batch is quarantined.
   public let reason: Reason?
 }

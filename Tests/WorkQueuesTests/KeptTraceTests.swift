@@ -37,6 +37,18 @@ import Testing
     return batch.claim
   }
 
+  /// The claim itself changes the time, and a failure does not.
+  @Test func claimTellsWhenItsBatchCame() throws {
+    let path = try add("a", nil)
+    var status = stat()
+    #expect(lstat(path, &status) == 0)
+    let queue = try queue()
+    let claim = try fetched(queue)
+    #expect(claim.arrivedMs == WallClock.unixMs(status.st_ctim.tv_sec, status.st_ctim.tv_nsec))
+    #expect(try queue.fail(claim).arrivedMs == claim.arrivedMs)
+    #expect(claim.with(attempt: 2).arrivedMs == claim.arrivedMs)
+  }
+
   @Test(.enabled(if: ScratchDirectory.keepsAttributes, "the file system keeps no extended attributes"))
   func fileKeepsItsTraceUntilQuarantine() throws {
     _ = try add("a")

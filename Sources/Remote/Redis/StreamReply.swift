@@ -40,8 +40,10 @@ extension RedisReply {
     let name = String(validating: bytes, as: UTF8.self)
     let fault = name.map(QueuedName.fault) ?? "is no UTF-8"
     let trace = values.count > 5 ? values[5].text.flatMap { TraceParent($0) } : nil
-    let claim = Claim(
+    var claim = Claim(
       id: id, name: name ?? "", attempt: attempt, failures: failures, traceParent: trace)
+    // The ID begins with the milliseconds when the name was queued.
+    claim.arrivedMs = Int64(id.prefix { $0 != "-" }).flatMap { Claim.instants.contains($0) ? $0 : nil }
     return StreamEntry(claim: claim, fault: fault)
   }
 

@@ -58,7 +58,7 @@ struct SQSActions: Sendable {
   /// Receives one message; nil if none came in the seconds of `waitS`.
   func receive(leaseS: Int, waitS: Int) throws -> SQSMessage? {
     let action = "ReceiveMessage"
-    let counted = JSONValue.array([.string("ApproximateReceiveCount")])
+    let counted = JSONValue.array([.string("ApproximateReceiveCount"), .string("SentTimestamp")])
     let reply = try perform(
       action,
       [

@@ -13,6 +13,8 @@ struct SQSReceipt: Sendable, Equatable {
   let receiveCount: Int
   /// The step of the sender's trace.
   let traceParent: TraceParent?
+  /// When it was sent, in unix milliseconds; nil if the queue does not tell.
+  var sentMs: Int64?
 }
 
 /// A message as a queue delivers it.
@@ -40,7 +42,9 @@ struct SQSMessage: Sendable, Equatable {
     self.body = body
     receipt = SQSReceipt(
       id: id, handle: handle, receiveCount: min(max(1, count ?? 1), 1 << 30),
-      traceParent: trace.flatMap { TraceParent($0) })
+      traceParent: trace.flatMap { TraceParent($0) },
+      sentMs: members["Attributes"]?.object?["SentTimestamp"]?.string.flatMap { Int64($0) }
+        .flatMap { Claim.instants.contains($0) ? $0 : nil })
   }
 
   /// Reads the body: the name of a batch, `{"batch": NAME}`, or a notification of an object store.

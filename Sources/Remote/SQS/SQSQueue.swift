@@ -149,8 +149,9 @@ package final class SQSQueue: NameQueue {
   /// Returns the claim of a batch; nil if it is set aside, or lost by now.
   private func claim(_ delivery: Delivery) throws -> Claim? {
     guard let message = held[delivery.id]?.message else { return nil }
-    let fresh = Claim(
+    var fresh = Claim(
       id: delivery.id, name: delivery.name, attempt: 1, failures: 0, traceParent: message.traceParent)
+    fresh.arrivedMs = message.sentMs
     guard message.receiveCount > 1 else { return fresh }
     held.change(delivery.id) { $0.hasBegun = false }
     do {

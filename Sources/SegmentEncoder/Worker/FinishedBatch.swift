@@ -15,12 +15,17 @@ package struct FinishedBatch: Sendable {
 
   var claim: Claim
   let ending: Ending
-  let facts: BatchFacts
+  var facts: BatchFacts
+  /// When it was published, in unix milliseconds.
+  let endedMs = WallClock.nowMs
+  /// The same on the monotonic clock.
+  let endedAt = MonotonicClock.milliseconds()
 
   var event: BatchEvent {
     switch ending {
     case .retire(let receipts, _):
-      BatchEvent(batch: claim.name, receipts, traceParent: facts.traceParent, step: facts.step)
+      BatchEvent(
+        batch: claim.name, receipts, durationsMs: facts.stages.json, traceParent: facts.traceParent, step: facts.step)
     case .quarantine(let reason):
       BatchEvent(batch: claim.name, reason, traceParent: facts.traceParent, step: facts.step)
     }

@@ -39,6 +39,7 @@ package final class Worker: Sendable {
   let compaction: SessionPasses?
   private let rules: WorkerRules
   private let keyFrames = KeyFrameCache()
+  private let recent = Mutex(RecentDurations())
   /// One for each thread.
   private let encoders = Mutex<[BatchEncoder]>([])
 
@@ -108,7 +109,7 @@ package final class Worker: Sendable {
     defer { span.note(facts) }
     let ends = stop.or(afterMs: 1_000 * rules.maxTimeS).or { [queue, claim] in queue.hasLost(claim) }
     do {
-      switch try queue.fetch(claim) {
+      switch try facts.stages.measure(.fetch, { try queue.fetch(claim) }) {
       case .alreadyFinished(let how): return skip(facts, how)
       case .batch(let fetched):
         claim = fetched.claim
@@ -183,7 +184,7 @@ package final class Worker: Sendable {
   /// Logs what is published, and hands it to those who read its words.
   private func report(_ receipts: [Receipt], _ facts: BatchFacts) {
     for receipt in receipts {
-      log(receipt, facts.trace)
+      log(receipt, facts)
       if receipt.refusal == nil { texts?.add(receipt.session, fromMs: receipt.startMs) }
     }
   }
@@ -193,7 +194,10 @@ package final class Worker: Sendable {
     _ fetched: FetchedBatch, with encoder: BatchEncoder, _ facts: inout BatchFacts, in span: StepSpan,
     cancellation: Cancellation
   ) throws -> [Receipt] {
+    let profile = Profile(sumsFor: options.profile)
     defer {
+      facts.stages.add(profile)
+      facts.stages.tookMs = facts.ageMs
       fetched.discard()
       span.link(to: facts.traceParent)
       facts.step = span.traceParent
@@ -201,7 +205,7 @@ package final class Worker: Sendable {
     let claim = fetched.claim
     // After more deaths than this, workers also died while they only looked.
     guard claim.attempt <= 2 * Claim.attempts else { throw BadBatch(fatal: claim) }
-    let batch = try read(fetched, with: encoder, &facts, cancellation: cancellation)
+    let batch = try read(fetched, with: encoder, profile, &facts, cancellation: cancellation)
     let receipts =
       try claim.attempt <= Claim.attempts
       ? encoder.publish(batch, isAccepted: queue.isAccepted, cancellation: cancellation)
@@ -213,11 +217,14 @@ package final class Worker: Sendable {
 
   /// Reads a batch, and notes its sessions: also of one that cannot be read, if a session may have been deleted.
   private func read(
-    _ fetched: FetchedBatch, with encoder: BatchEncoder, _ facts: inout BatchFacts, cancellation: Cancellation
+    _ fetched: FetchedBatch, with encoder: BatchEncoder, _ profile: Profile, _ facts: inout BatchFacts,
+    cancellation: Cancellation
   ) throws -> BatchEncoder.ReadBatch {
     let name = fetched.claim.name
     do {
-      var batch = try TracedStep.read.run { try encoder.read(fetched.path, named: name, cancellation: cancellation) }
+      var batch = try TracedStep.read.run {
+        try encoder.read(fetched.path, named: name, profile: profile, cancellation: cancellation)
+      }
       if let step = fetched.claim.traceParent { batch.continueTrace(of: step) }
       facts.note(batch)
       ends.note(name, of: batch.allSessions)
@@ -259,10 +266,13 @@ package final class Worker: Sendable {
     }
   }
 
+  /// Whether anybody gets the event of a batch.
+  private var isAnnounced: Bool { write != nil || notifier != nil || queue.takesEvents }
+
   /// Announces a finished batch, then ends it. With a receiver of events, ``finish(_:keeping:)`` ends it after the delivery.
   private func conclude(_ batch: FinishedBatch) throws -> Outcome {
     var batch = batch
-    if write != nil || notifier != nil || queue.takesEvents {
+    if isAnnounced {
       let event = batch.event
       try TracedStep.notify.run {
         write?(event)
@@ -303,8 +313,12 @@ package final class Worker: Sendable {
       let keep = try rules.keepsBatches && refusals(of: batch.claim, batch.facts).isEmpty
       try queue.retire(batch.claim, receipts, keep: keep)
       if batch.facts.isFinal { ends.expect() }
-      meter.add(receipts, tookMs: tookMs)
-      report(receipts, batch.facts)
+      var facts = batch.facts
+      if isAnnounced { facts.stages.add(.notify, ns: 1_000_000 * Int64(MonotonicClock.milliseconds() - batch.endedAt)) }
+      meter.add(
+        receipts, tookMs: tookMs, facts.stages, arrivedMs: facts.arrivedMs, publishedMs: batch.endedMs)
+      report(receipts, facts)
+      warn(of: facts, tookMs: tookMs)
     case .quarantine(let reason):
       let name = try queue.quarantine(batch.claim, reason)
       meter.add { $0.counters.quarantined += 1 }
@@ -313,6 +327,16 @@ package final class Worker: Sendable {
       let found: Logger.Metadata = ["batch": "\(name)", "reason": "\(reason)", "advice": "\(advice)"]
       logger.warning("batch.quarantined", metadata: batch.facts.about.merging(found) { $1 })
     }
+  }
+
+  /// Warns of a batch that took much longer than those before, and names the stage that took longest.
+  private func warn(of facts: BatchFacts, tookMs: Int) {
+    guard let medianMs = recent.withLock({ $0.add(tookMs) }), let longest = facts.stages.longest else { return }
+    let found: Logger.Metadata = [
+      "tookMs": .stringConvertible(tookMs), "medianMs": .stringConvertible(medianMs),
+      "stage": "\(longest.stage.rawValue)", "stageMs": .stringConvertible(longest.ms),
+    ]
+    logger.warning("batch.slow", metadata: facts.about.merging(found) { $1 })
   }
 
   private func failed(_ item: WorkItem, _ error: any Error, about: Logger.Metadata) -> Outcome {

@@ -15,15 +15,25 @@ package final class WorkerMeter: Sendable {
     package fileprivate(set) var late = 0
     package var takeovers = 0
     package var failures = 0
-    /// Batches by duration; one more bucket than ``WorkerMeter/boundsS``.
-    package fileprivate(set) var durations = [Int](repeating: 0, count: boundsS.count + 1)
-    package fileprivate(set) var totalMs = 0
+    /// Batches by duration.
+    package fileprivate(set) var durations = DurationHistogram(DurationHistogram.ofWork)
+    /// Batches by the duration of each stage.
+    package fileprivate(set) var stages = Dictionary(
+      WorkStage.allCases.map { ($0, DurationHistogram(DurationHistogram.ofWork)) }
+    ) { $1 }
+    /// Batches by the time from their arrival to their publication.
+    package fileprivate(set) var arrivals = DurationHistogram(DurationHistogram.ofLateness)
+    /// Sessions of batches by the time from their last capture to their publication.
+    package fileprivate(set) var captures = DurationHistogram(DurationHistogram.ofLateness)
   }
 
-  /// The name of the durations.
+  /// The names of the durations.
   package static let duration = "encoder_worker_batch_duration_seconds"
-  /// Upper bounds of the buckets, in seconds.
-  package static let boundsS = [0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300]
+  package static let stageDuration = "encoder_worker_stage_duration_seconds"
+  package static let arrivalToPublished = "encoder_worker_arrival_to_published_seconds"
+  package static let captureToPublished = "encoder_worker_capture_to_published_seconds"
+  /// Captures that are older when they are published come from an archive, and not from a recorder that runs.
+  private static let longestLatenessMs: Int64 = 86_400_000
 
   private let counts: Mutex<Counts>
   private let metrics: (any WorkerMetrics)?
@@ -51,9 +61,20 @@ package final class WorkerMeter: Sendable {
 
   /// Adds a batch.
   ///
-  /// - Parameter receipts: of its sessions.
-  func add(_ receipts: [Receipt], tookMs: Int) {
+  /// - Parameters:
+  ///   - receipts: of its sessions.
+  ///   - arrivedMs: when it came, in unix milliseconds; nil if the queue does not tell.
+  ///   - publishedMs: when it was published, in unix milliseconds.
+  func add(_ receipts: [Receipt], tookMs: Int, _ stages: StageTimes, arrivedMs: Int64?, publishedMs: Int64) {
+    let news = receipts.filter { $0.refusal == nil && !$0.duplicate }
+    let arrivalMs = news.isEmpty ? nil : arrivedMs.map { max(0, publishedMs - $0) }
+    let captureMs = news.compactMap(\.lastCaptureMs).map { max(0, publishedMs - $0) }.filter {
+      $0 < Self.longestLatenessMs
+    }
     add { counts in
+      for (stage, ns) in stages.all { counts.stages[stage]?.add(seconds: Double(ns) / 1e9) }
+      if let arrivalMs { counts.arrivals.add(seconds: Double(arrivalMs) / 1_000) }
+      for lateMs in captureMs { counts.captures.add(seconds: Double(lateMs) / 1_000) }
       let published = receipts.filter { $0.refusal == nil }
       if published.isEmpty {
         counts.counters.refusedBatches += 1
@@ -76,10 +97,10 @@ package final class WorkerMeter: Sendable {
         counts.counters.refused += receipt.refused.count
         counts.unchanged += receipt.unchanged
       }
-      let index = Self.boundsS.firstIndex { Double(tookMs) <= $0 * 1_000 } ?? Self.boundsS.count
-      counts.durations[index] += 1
-      counts.totalMs += tookMs
+      counts.durations.add(seconds: Double(tookMs) / 1_000)
     }
     metrics?.record(Self.duration, .milliseconds(tookMs))
+    if let arrivalMs { metrics?.record(Self.arrivalToPublished, .milliseconds(arrivalMs)) }
+    for lateMs in captureMs { metrics?.record(Self.captureToPublished, .milliseconds(lateMs)) }
   }
 }

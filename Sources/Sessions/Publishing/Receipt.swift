@@ -36,6 +36,8 @@ public struct Receipt: Sendable, Equatable {
   package private(set) var labels: Int?
   /// The batch's segments, in order.
   package let published: [PublishedSegment]
+  /// The instant of the last captured frame, in unix milliseconds; nil without one.
+  package var lastCaptureMs: Int64? { published.last?.frames.last { $0.isCaptured }?.timeMs }
 
   /// - Parameter segments: all of the batch, in order.
   package init(

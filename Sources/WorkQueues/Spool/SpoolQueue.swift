@@ -35,7 +35,12 @@ package final class SpoolQueue: BatchQueue {
 
   package func claim(_ entry: QueueEntry) throws(DiskError) -> Claim? {
     let path = Array((spool.incoming + "/").utf8) + entry.bytes
-    return try take(path, name: (entry.name ?? "").shortened(to: 255), attempt: 1, failures: 0)
+    var status = stat()
+    // The claim is a rename, which changes this time.
+    let isThere = lstat(path.map { CChar(bitPattern: $0) } + [0], &status) == 0
+    var claim = try take(path, name: (entry.name ?? "").shortened(to: 255), attempt: 1, failures: 0)
+    claim?.arrivedMs = isThere ? WallClock.unixMs(status.st_ctim.tv_sec, status.st_ctim.tv_nsec) : nil
+    return claim
   }
 
   /// Whether another worker, which took this one for dead, has taken the batch; false if the spool itself is gone.
@@ -76,7 +81,8 @@ package final class SpoolQueue: BatchQueue {
   package var notifications: RefusedNotifications { RefusedNotifications(spool: spool.path) }
 
   private func counted(_ claim: Claim, attempt: Int, failures: Int) throws(DiskError) -> Claim {
-    let next = newClaim(claim.name, attempt, failures)
+    var next = newClaim(claim.name, attempt, failures)
+    next.arrivedMs = claim.arrivedMs
     try check("rename", claim.directory) { rename(claim.directory, next.directory) }
     return next
   }

@@ -102,6 +102,11 @@ struct RunCommand: ReportingCommand {
   @OptionGroup var encoding: EncodingOptions
   @OptionGroup var segments: SegmentOptions
 
+  @Option(
+    help: .setting(
+      "Print the time of each stage on standard error every so many minutes, as a line of JSON.", valueName: "minutes"))
+  var profileEvery: Int?
+
   // The default command gets every word that is no command.
   @Argument(help: .hidden)
   var words: [String] = []
@@ -123,6 +128,10 @@ struct RunCommand: ReportingCommand {
     }
     try require("--max-time", maxTime, in: 1...86_400 * 365, "seconds")
     if let endAfter { try require("--end-after", endAfter, in: 1...86_400 * 365, "seconds") }
+    try require("--profile-every", profileEvery, in: 1...1_440, "minutes")
+    if profileEvery != nil && encoding.profile {
+      throw ValidationError("--profile prints at the end, --profile-every in between: one or the other")
+    }
     try Lease.validate(lease)
     try source.requireOne()
     try source.remote.validate(lease: lease)
@@ -160,9 +169,10 @@ struct RunCommand: ReportingCommand {
   func execute() throws {
     let logger = log.logger()
     let notifier = try notifications.notifier()
-    let options = try encoding.encoder(
-      capture.options(readsLists: false), segment: segments.segment,
-      readsVideos: text.text || !exports.export.isEmpty)
+    let options = try profiled(
+      encoding.encoder(
+        capture.options(readsLists: false), segment: segments.segment,
+        readsVideos: text.text || !exports.export.isEmpty))
     clinux_release_code()
     // Before any thread is started, and before the worker makes files: a failure leaves nothing to clean up.
     let ingestListener = try ingest.listener()
@@ -223,6 +233,9 @@ struct RunCommand: ReportingCommand {
         "watching \(queue); batches are in \(location.name(of: "incoming")), sessions go to \(location.name(of: "output"))"
       )
     }
+    let profiling = try profileEvery.flatMap { minutes in
+      try options.profile.map { try ProfilePrinter($0, everyMinutes: minutes) }
+    }
     let end = try drive(loop) { restart.execute(because: $0, of: worker) }
     ingesting?.stop()
     let status = conclude(end, worker.counters, output: store.staging.output, isStopping: shutdown.isStopping)
@@ -230,8 +243,16 @@ struct RunCommand: ReportingCommand {
       let refused = count(refused, "event was", "events were")
       say("\(refused) refused by the receiver, and kept: see quarantine list --events")
     }
-    if let profile = options.profile { say(lines: table(profile.rows)) }
+    profiling?.stop()
+    if let profile = options.profile, profiling == nil { say(lines: table(profile.rows)) }
     if let status { throw status }
+  }
+
+  /// Adds the profile that is printed in between.
+  private func profiled(_ options: BatchEncoder.Options) -> BatchEncoder.Options {
+    var options = options
+    if profileEvery != nil { options.profile = Profile() }
+    return options
   }
 
   private func passes(

@@ -209,7 +209,7 @@ import Testing
     // `PackedWorkerTests` and `UploadWorkerTests` read those with a store.
     let all = try ["run", "serve", "run `--ingest`", "run `--queue`", "run `--upload`"].map(named)
       .reduce(Set()) { $0.union($1) }
-    #expect(try found("\\b(encoder_worker_[a-z_]+)").isSubset(of: all))
+    #expect(try found("\\b(encoder_worker_[a-z_]+?)(?:_bucket)?\\b").isSubset(of: all))
   }
 
   @Test func logEventTableMatchesTheLogEvents() throws {

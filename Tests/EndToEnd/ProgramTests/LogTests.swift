@@ -19,7 +19,7 @@ import Testing
     let time, level, event: String
     let worker, batch, session: String?
     let message, reason, advice, error: String?
-    let attempt, segments, frames: Int?
+    let attempt, segments, frames, tookMs: Int?
   }
 
   private func objects(_ result: Tool.Result) throws -> [Line] {
@@ -34,8 +34,12 @@ import Testing
     let said = lines(result)
     let shape = try Regex(#"^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z (warning|info) .*$"#)
     #expect(said.dropLast().allSatisfy { $0.wholeMatch(of: shape) != nil }, "\(said)")
+    let published = try #require(said.first { $0.contains(" info batch.published batch=walk@1 session=walk ") })
+    let facts = Set(published.split(separator: " ").dropFirst(5).map { $0.prefix { $0 != "=" } })
+    let stages: Set<Substring> = ["fetchMs", "readMs", "decodeMs", "encodeMs", "publishMs", "viewsMs"]
     #expect(
-      said.contains { $0.hasSuffix(" info batch.published batch=walk@1 session=walk frames=2 segments=1") }, "\(said)")
+      facts.isSuperset(of: ["frames", "segments", "tookMs"]) && facts.subtracting(stages).count == 3, "\(published)")
+    #expect(published.contains(" frames=2 ") && published.contains(" segments=1 "))
     let quarantined = try #require(said.first { $0.contains(" warning batch.quarantined batch=bad ") })
     #expect(quarantined.contains(#" reason="read bad: "#) && quarantined.contains(#" advice=""#))
   }
@@ -62,7 +66,7 @@ import Testing
     let result = try spool.drain("--log-format", "json", "--log-level", "debug", "--profile")
     let said = try objects(result)
     let published = try #require(said.first { $0.event == "batch.published" })
-    #expect(published.segments == 1 && published.frames == 2)
+    #expect(published.segments == 1 && published.frames == 2 && (published.tookMs ?? -1) >= 0)
     #expect(published.batch == "walk@1" && published.session == "walk")
     #expect(published.level == "info" && published.worker != nil)
     let claimed = said.filter { $0.event == "batch.claimed" }
@@ -72,6 +76,23 @@ import Testing
     #expect(refused.event == "batch.quarantined" && refused.reason != nil)
     #expect(refused.batch == nasty && refused.advice != nil)
     #expect(said.contains { $0.message?.contains("stage") ?? false })
+  }
+
+  @Test func profileOfARunningWorkerIsALineOfJSON() throws {
+    struct Profile: Decodable {
+      struct Stage: Decodable { let stage: String, times: Int, wallMs, p95Ms: Double }
+      let event: String, sinceMs: Int64, untilMs: Int64, stages: [Stage]
+    }
+    try spool.addSmall("walk@1", startMs: 1_767_859_512_340)
+    let result = try spool.drain("--profile-every", "60")
+    let line = try #require(lines(result).first { $0.hasPrefix("{") })
+    let profile = try JSONDecoder().decode(Profile.self, from: Data(line.utf8))
+    #expect(profile.event == "worker.profile" && profile.sinceMs <= profile.untilMs)
+    #expect(profile.stages.map(\.stage).filter { ["open", "encode", "publish", "views"].contains($0) }.count == 4)
+    #expect(profile.stages.first { $0.stage == "publish" }?.times == 1)
+    for wrong in [["--profile-every", "0"], ["--profile-every", "5", "--profile"]] {
+      #expect(try Tool.run(EncoderWorker.path, ["--spool", spool.path, "--drain"] + wrong).status == 64)
+    }
   }
 
   /// If the session is known when a batch fails, the log names it.

@@ -34,10 +34,11 @@ import Testing
       #expect(session.frames == published.captured.count && !session.duplicate)
       let gaps = session.gaps.map { $0.endMs - $0.startMs }
       #expect(gaps == published.manifests.map(\.gapAfterMs).filter { $0 > 0 })
+      #expect(event.durationsMs?["took"] != nil && event.durationsMs?["notify"] == nil)
       if session.session == "corrupt-frames" { #expect(session.refusedCount == 3) }
     }
     let bad = try #require(events.first { $0.event == "batch.quarantined" })
-    #expect(bad.batch == "bad\u{2028}\n")
+    #expect(bad.batch == "bad\u{2028}\n" && bad.durationsMs == nil)
     #expect(bad.reason?.cause.contains("no known format") == true)
     let again = try #require(second.jsonLines(as: BatchEventJSON.self).first)
     #expect(again.event == "batch.duplicate")
