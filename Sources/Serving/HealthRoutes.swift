@@ -107,7 +107,7 @@ package final class HealthRoutes: Sendable {
       WorkerMeter.arrivalToPublished, "Time from a batch's arrival to its publication.", counts.arrivals)
     text.histogram(
       WorkerMeter.captureToPublished, "Time from a session's last capture in a batch to its publication.",
-      counts.captures)
+      counts.lateness)
   }
 
   private func write(_ events: NotificationCounts, to text: inout MetricsText) {

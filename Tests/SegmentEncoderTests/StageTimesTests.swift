@@ -82,7 +82,7 @@ import WorkQueues
     try meter.add(
       [receipt(captureMs, duplicate: duplicate)], tookMs: 5, StageTimes(), arrivedMs: arrivedMs, publishedMs: 1_010_000)
     let now = meter.now
-    #expect(now.arrivals.counts.reduce(0, +) == arrivals && now.captures.counts.reduce(0, +) == captures)
-    #expect(now.captures.sumS == sumS && now.durations.counts.reduce(0, +) == 1)
+    #expect(now.arrivals.counts.reduce(0, +) == arrivals && now.lateness.counts.reduce(0, +) == captures)
+    #expect(now.lateness.sumS == sumS && now.durations.counts.reduce(0, +) == 1)
   }
 }

@@ -178,14 +178,22 @@ import Testing
     #expect(try texts(directory) == [15: ["b", "c"]])
   }
 
-  /// A live playlist shows them as date ranges.
-  @Test func viewsShowThem() throws {
-    let batch = try package.batch(0..<20)
+  /// Views do not have them, and stay as they are: the next batch extends them.
+  @Test func viewsAreExtendedBehindThem() throws {
     let store = try directoryStore(.hls)
-    _ = try BatchEncoder(BatchEncoder.Options(), publishingTo: store, keyFrames: KeyFrameCache()).publish(batch)
-    _ = try store.add(addition([label(6, "Add to cart")]), cancellation: .never)
-    let playlist = try String(contentsOfFile: directory.path + "/hls/" + HLSPlaylist.file, encoding: .utf8)
-    #expect(playlist.contains("Add to cart"))
+    func publish(_ seconds: Range<Int>) throws {
+      let encoder = BatchEncoder(BatchEncoder.Options(), publishingTo: store, keyFrames: KeyFrameCache())
+      _ = try encoder.publish(package.batch(seconds))
+    }
+    try publish(0..<60)
+    #expect(store.flushPending(all: true).isEmpty)
+    #expect(SessionIndexCache.read(of: directory.path)?.count == 12)
+    _ = try store.add(addition([label(6, "Add to cart"), label(62, "soon")]), cancellation: .never)
+    #expect(SessionIndexCache.read(of: directory.path)?.count == 12)
+    try publish(60..<70)
+    #expect(store.flushPending(all: true).isEmpty)
+    #expect(try texts(directory) == [5: ["Add to cart"], 60: ["soon"]])
+    #expect(try Verification.report(on: directory.path).problems == [])
   }
 
   @Test func batchOfLabelsIsNoBatchForOthers() throws {

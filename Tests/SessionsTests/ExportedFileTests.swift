@@ -38,9 +38,10 @@ import Testing
   }
 
   /// Writes the names of the session's videos.
-  private func make(_ session: String, _ name: String, _ target: String) throws {
+  private func make(_ session: String, _ name: String, _ target: String) throws -> Bool {
     let videos = try FileManager.default.contentsOfDirectory(atPath: session).filter { $0.hasSuffix(".mp4") }
     try Data("\(name) of \(videos.count) videos".utf8).write(to: URL(fileURLWithPath: target))
+    return true
   }
 
   @Test func eachIsMadeOnce() throws {
@@ -49,7 +50,7 @@ import Testing
       for store in try stores() {
         let files = try store.export(["a.mp4", "b.gif"], of: id, cancellation: .never) { session, name, target in
           made.withLock { $0 += 1 }
-          try make(session, name, target)
+          return try make(session, name, target)
         }
         #expect(files?.map(\.name) == ["a.mp4", "b.gif"] && files?.map(\.bytes) == [17, 17])
       }
@@ -69,8 +70,8 @@ import Testing
     for store in try stores() {
       #expect(throws: Broken.self) {
         try store.export(["a.mp4", "b.gif"], of: id, cancellation: .never) { session, name, target in
-          try make(session, name, target)
           if name == "b.gif" { throw Broken() }
+          return try make(session, name, target)
         }
       }
     }
@@ -79,20 +80,31 @@ import Testing
     #expect(try files().map { $0.keys.sorted() } == [["a.mp4", "b.gif"], ["a.mp4", "b.gif"]])
   }
 
+  @Test func fileThatCannotBeMadeDoesNotHoldUpTheOthers() throws {
+    for store in try stores() {
+      let files = try store.export(["a.mp4", "b.gif"], of: id, cancellation: .never) { session, name, target in
+        try name == "b.gif" && make(session, name, target)
+      }
+      #expect(files?.map(\.name) == ["b.gif"])
+    }
+    #expect(try files().map { $0.keys.sorted() } == [["b.gif"], ["b.gif"]])
+  }
+
   /// A session that is deleted while its film is made.
   @Test func deletedSessionGetsNone() throws {
     let stores = try stores()
+    try FileManager.default.copyItem(atPath: package.output + "/walk", toPath: package.scratch.path("copied"))
     #expect(
       try stores[0].export(["a.mp4"], of: id, cancellation: .never) { session, name, target in
-        try make(session, name, target)
         try FileManager.default.removeItem(atPath: package.output + "/walk")
+        return try make(package.scratch.path("copied"), name, target)
       } == nil)
     #expect(throws: SessionDeleted.self) {
       try stores[1].export(["a.mp4"], of: id, cancellation: .never) { session, name, target in
-        try make(session, name, target)
         let deletion = ObjectDeletion(package.objects, name: "s3://test/")
         _ = try deletion.add(Tombstone(id, deletedAtMs: 1, reason: "x"))
         _ = try deletion.remove(id)
+        return try make(session, name, target)
       }
     }
     #expect(try files() == [[:], [:]])

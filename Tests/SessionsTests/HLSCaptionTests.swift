@@ -81,7 +81,7 @@ import Testing
     #expect(try captions(directory) == first + second)
     #expect(try text(directory).contains("#EXT-X-GAP\n"))
     let named = HLSPlaylist.files(in: Array(try text(directory).utf8))
-    #expect(named.filter { $0.hasPrefix("captions-") }.count == 6)
+    #expect(named.filter { $0.hasPrefix("captions-") }.count == 5)
     #expect(named.allSatisfy { FileManager.default.fileExists(atPath: directory + "/" + $0) })
   }
 

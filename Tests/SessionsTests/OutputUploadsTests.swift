@@ -101,6 +101,33 @@ import Testing
     #expect(objects.puts == 4)
   }
 
+  /// Labels and files that came behind the upload are brought, too, before anything goes here.
+  @Test func labelsAndExportsGoWithTheSession() throws {
+    func add(_ second: Int64, _ text: String) throws {
+      var list = LabelList()
+      list.append(try #require(Label(timeMs: GrowingPackage.startMs + second * 1_000, kind: "step", text: text)))
+      _ = try local.add(LabelAddition(list, to: id, name: text), cancellation: .never)
+    }
+    try publish(0..<20)
+    try add(1, "first")
+    try end()
+    _ = try local.export(["film.mp4"], of: id, cancellation: .never) { _, _, target in
+      try Data("film".utf8).write(to: URL(fileURLWithPath: target))
+      return true
+    }
+    let kept = UploadRules(keptMs: Self.hourMs)
+    #expect(try pass(kept).uploaded.count == 1 && pass(kept).uploaded.isEmpty && isHere)
+    try add(16, "later")
+    let before = try files()
+    #expect(try pass(kept).uploaded.count == 1)
+    var there = try stored()
+    #expect(objects["output/walk/exports/film.mp4"].map { String(decoding: $0, as: UTF8.self) } == "film")
+    there["exports"] = before["exports"]
+    #expect(there == before && before.keys.count { $0.hasSuffix(".labels.json") } == 2)
+    #expect(try pass(kept, laterMs: 2 * Self.hourMs).removed.count == 1 && !isHere)
+    #expect(try stored().keys.count { $0.hasSuffix(".labels.json") } == 2)
+  }
+
   /// The process dies before each request, and before it removes anything here. The next pass goes on.
   @Test func killedPassIsFinishedByTheNextOne() throws {
     for start in stride(from: 0, to: 20, by: 10) { try publish(start..<(start + 10)) }

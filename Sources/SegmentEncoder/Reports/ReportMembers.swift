@@ -14,7 +14,7 @@ enum ReportMembers {
     "frames": .list(frame), "refused": .list(refused), "intervalMs": .integer, "gapAfterMs": .integer, "final": .bool,
     "endIsOpen": .bool, "capture": capture, "clockOffsetMs": .integer, "encoder": encoder, "metadata": .size,
     "timeZone": .name, "touches": touches, SegmentPages.key: .size, SegmentLabels.key: .list(label),
-    SegmentManifest.sealKey: .hidden,
+    SegmentManifest.sealKey: .hidden, SegmentHealth.key: health,
   ])
 
   /// Of the reason beside a batch in quarantine. The advice repeats names, and its cause is there.
@@ -52,6 +52,10 @@ enum ReportMembers {
   private static let label = AllowedValue.object([
     "timeMs": .integer, "endMs": .integer, "kind": .word(labelKinds),
     "level": .word(Set(Label.Level.allCases.map(\.rawValue))), "text": .size, "data": .size,
+  ])
+  private static let health = AllowedValue.object([
+    "intervalMs": .integer, "missing": .integer, "extra": .integer, "clockSteps": .integer,
+    "lateMs": .list(.list(.integer)), "pausesMs": .list(.list(.integer)),
   ])
   private static let labelKinds: Set = [
     Label.Kind.step, Label.Kind.caption, Label.Kind.page, Label.Kind.mark, Label.Kind.error, Label.Kind.log,

@@ -98,13 +98,20 @@ package final class ExportPasses: Sendable {
     do {
       let files = try worker.store.export(orders.map(\.name), of: session, cancellation: cancellation) {
         path, name, to in
-        try orders.first { $0.name == name }?.make(path, to)
+        do {
+          try orders.first { $0.name == name }?.make(path, to)
+          return true
+        } catch let error where Self.isOfSession(error) {
+          // Another try would not help. It does not hold up the others.
+          worker.logger.error(
+            "export.failed", metadata: about.merging(["file": "\(name)", "error": "\(error)"]) { $1 })
+          return false
+        }
       }
       if let files { announce(files, of: owed.session, worker) }
     } catch is SessionDeleted {
       // Nobody wants them any more.
     } catch let error where Self.isOfSession(error) {
-      // Another try would not help.
       worker.logger.error("export.failed", metadata: about.merging(["error": "\(error)"]) { $1 })
     } catch {
       guard !(error is Cancelled) else { return nil }

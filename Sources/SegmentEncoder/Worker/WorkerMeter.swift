@@ -24,7 +24,7 @@ package final class WorkerMeter: Sendable {
     /// Batches by the time from their arrival to their publication.
     package fileprivate(set) var arrivals = DurationHistogram(DurationHistogram.ofLateness)
     /// Sessions of batches by the time from their last capture to their publication.
-    package fileprivate(set) var captures = DurationHistogram(DurationHistogram.ofLateness)
+    package fileprivate(set) var lateness = DurationHistogram(DurationHistogram.ofLateness)
   }
 
   /// The names of the durations.
@@ -74,7 +74,7 @@ package final class WorkerMeter: Sendable {
     add { counts in
       for (stage, ns) in stages.all { counts.stages[stage]?.add(seconds: Double(ns) / 1e9) }
       if let arrivalMs { counts.arrivals.add(seconds: Double(arrivalMs) / 1_000) }
-      for lateMs in captureMs { counts.captures.add(seconds: Double(lateMs) / 1_000) }
+      for lateMs in captureMs { counts.lateness.add(seconds: Double(lateMs) / 1_000) }
       let published = receipts.filter { $0.refusal == nil }
       if published.isEmpty {
         counts.counters.refusedBatches += 1

@@ -1,5 +1,5 @@
-// Labels for a session in a directory that is published. The marker of outdated views comes first; then a file for each segment, each
-// replaced as a whole; then the views. After a crash at any line, the batch is still owed, and a second run adds what is missing.
+// Labels for a session in a directory that is published: a file for each segment, each replaced as a whole. After a crash at any line, the
+// batch is still owed, and a second run adds what is missing.
 
 import Encoding
 import FileSystem
@@ -17,6 +17,8 @@ extension DirectoryStore {
 
   /// Call it with the session locked.
   private func add(_ addition: LabelAddition, to directory: SessionDirectory) throws -> Receipt {
+    // Views have none of them, so the cache stays valid.
+    let cache = index.cache(of: directory)
     let starts = try directory.publishedStarts()
     guard let first = starts.first else { throw SessionUnpublished(addition) }
     var placing = LabelPlacing(addition, startMs: first, retention: try directory.retention())
@@ -25,12 +27,11 @@ extension DirectoryStore {
       let file = placing.place(
         labels, in: segment, SegmentLabels.labels(in: json), try directory.addedLabels(of: startMs))
       guard let file else { continue }
-      try index.mark(directory)
       try directory.write(file, temporary: staging.temporaryFile())
     }
     if placing.added > 0 {
       try Directory(opening: directory.path).sync()
-      try index.update(directory, temporary: staging.temporaryFile())
+      cache?.write(to: directory.path)
     }
     return placing.receipt
   }

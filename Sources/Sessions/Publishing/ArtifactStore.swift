@@ -71,12 +71,13 @@ package protocol WorkerStore: ArtifactStore, EndingStore {
   ///
   /// - Parameters:
   ///   - names: of the files.
-  ///   - make: makes a file. It gets the path of the session, or of a copy, and a new path for the file.
-  /// - Returns: all of them; nil if the session is gone.
+  ///   - make: makes a file. It gets the path of the session, or of a copy, and a new path for the file. It returns false if there is
+  ///     none to keep.
+  /// - Returns: those that are kept; nil if the session is gone.
   /// - Throws: errors of `make`; ``SessionDeleted``, ``DiskError``, ``Cancelled``; an error of the store. Files that were made before stay.
   func export(
     _ names: [String], of session: SessionID, cancellation: Cancellation,
-    make: (_ session: String, _ name: String, _ target: String) throws -> Void
+    make: (_ session: String, _ name: String, _ target: String) throws -> Bool
   ) throws -> [ExportedFile]?
   /// Returns the arguments by which the command `text` takes a session, for messages.
   func textArguments(of session: String) -> String

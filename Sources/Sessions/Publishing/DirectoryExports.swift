@@ -8,7 +8,7 @@ import Glibc
 extension DirectoryStore {
   package func export(
     _ names: [String], of session: SessionID, cancellation: Cancellation,
-    make: (_ session: String, _ name: String, _ target: String) throws -> Void
+    make: (_ session: String, _ name: String, _ target: String) throws -> Bool
   ) throws -> [ExportedFile]? {
     let directory = SessionDirectory(output: staging.output, session: session)
     let scratch = Staging.Scratch(in: staging)
@@ -18,7 +18,7 @@ extension DirectoryStore {
       try cancellation.check()
       guard try DurableFile.isDirectory(directory.path) else { return nil }
       let file = scratch.path + "/" + name
-      try make(directory.path, name, file)
+      guard try make(directory.path, name, file) else { continue }
       try DurableFile.sync(file)
       guard let lock = try directory.lockExisting(cancellation) else { return nil }
       let folder = directory.path + "/" + ExportedFile.directory
@@ -27,6 +27,8 @@ extension DirectoryStore {
       try Directory(opening: folder).sync()
       lock.release()
     }
-    return try names.map { ExportedFile(name: $0, bytes: try DurableFile.size(of: directory.exportPath($0))) }
+    return try names.filter { try DurableFile.isThere(directory.exportPath($0)) }.map {
+      ExportedFile(name: $0, bytes: try DurableFile.size(of: directory.exportPath($0)))
+    }
   }
 }

@@ -23,7 +23,7 @@ package enum PictureTarget: Sendable, Equatable {
 
   /// - Parameter output: of the session. The target must lie outside of it.
   /// - Throws: ``BadTarget``, ``DiskError``.
-  func open(_ path: String, outside output: String) throws -> any PictureSink {
+  func open(_ path: String, outside output: String?) throws -> any PictureSink {
     switch self {
     case .directory: try PictureFolder(path, outside: output)
     case .zip: try PictureZip(path, outside: output)
@@ -59,7 +59,7 @@ private struct PictureFile {
   private let file: OutputFile
   private(set) var size = 0
 
-  init(_ path: String, outside output: String) throws {
+  init(_ path: String, outside output: String?) throws {
     target = try Stitching.file(path)
     try Stitching.requirePlace(of: target, outside: output)
     file = try OutputFile(unnamedIn: DurableFile.parentDirectory(of: target))
@@ -78,7 +78,7 @@ private final class PictureLines: PictureSink {
   private var file: PictureFile
   var target: String { file.target }
 
-  init(_ path: String, outside output: String) throws { file = try PictureFile(path, outside: output) }
+  init(_ path: String, outside output: String?) throws { file = try PictureFile(path, outside: output) }
 
   func add(_ name: String, _ image: [UInt8], as format: ImageFormat, _ facts: [String: JSONValue]) throws {
     let kind = format == .png ? "png" : "jpeg"
@@ -104,7 +104,7 @@ private final class PictureZip: PictureSink {
   private var lines: [UInt8] = []
   var target: String { sink.file.target }
 
-  init(_ path: String, outside output: String) throws {
+  init(_ path: String, outside output: String?) throws {
     let sink = Sink(try PictureFile(path, outside: output))
     self.sink = sink
     zip = try ZipOutput { try sink.file.append($0) }
@@ -133,7 +133,7 @@ private final class PictureFolder: PictureSink {
   private var names: [String] = []
   private var isFinished = false
 
-  init(_ path: String, outside output: String) throws {
+  init(_ path: String, outside output: String?) throws {
     target = try Stitching.newDirectory(path)
     try Stitching.requirePlace(of: target, outside: output)
     temporary = target + ".part"
@@ -217,9 +217,10 @@ extension Stitching {
 
   /// Refuses a target in the output of its session: `delete` would leave the pictures there.
   ///
-  /// - Parameter output: without links.
+  /// - Parameter output: without links; nil to allow it.
   /// - Throws: ``BadTarget``.
-  fileprivate static func requirePlace(of target: String, outside output: String) throws {
+  fileprivate static func requirePlace(of target: String, outside output: String?) throws {
+    guard let output else { return }
     // Another session may lie there.
     try SessionDirectory.requireOutside(DurableFile.parentDirectory(of: target))
     let parent = DurableFile.resolved(DurableFile.parentDirectory(of: target))

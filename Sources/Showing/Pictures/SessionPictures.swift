@@ -59,16 +59,17 @@ package struct SessionPictures {
   ///   - path: a published session, `OUTPUT/SESSION`.
   ///   - clip: the part of it; its speed does not matter.
   ///   - target: a directory to make, a `.zip` or a `.jsonl` to write or replace.
+  ///   - isKept: whether the target goes where `delete` finds it. Else it may not lie in the output of the session.
   ///   - decoders: the processes that decode segments; nil to decode trusted segments in this process.
   ///   - progress: called with the number of pictures done and of all; an error that it throws ends the work.
   /// - Throws: ``BadTarget``, ``BadClip``, ``TooManyTokens``; ``BadSession`` if a segment is missing or damaged; ``DiskError``.
   package static func write(
     of path: String, showing clip: Clip, _ choice: PictureChoice, to target: String, as format: ImageFormat,
-    decoders: DecoderForkServer?, progress: (Int, Int) throws -> Void
+    isKept: Bool = false, decoders: DecoderForkServer?, progress: (Int, Int) throws -> Void
   ) throws -> WrittenPictures {
     let directory = try SessionDirectory(at: path, decoders: decoders)
     let output = DurableFile.parentDirectory(of: directory.path)
-    let sink = try PictureTarget(ofName: target).open(target, outside: output)
+    let sink = try PictureTarget(ofName: target).open(target, outside: isKept ? nil : output)
     let part = try directory.segments(of: clip)
     var found = CapturedPicture.all(of: part)
     if choice.needsChanges {

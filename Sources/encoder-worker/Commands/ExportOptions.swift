@@ -85,7 +85,7 @@ struct ExportOptions: ParsableArguments {
         }
       case .pictures(let name, let pictures):
         return ExportPasses.Order(name: name) {
-          _ = try pictures.pictures(of: $0, to: $1, decoders, progress: progress)
+          _ = try pictures.pictures(of: $0, to: $1, isKept: true, decoders, progress: progress)
         }
       }
     }

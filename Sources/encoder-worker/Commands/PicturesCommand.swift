@@ -136,8 +136,11 @@ struct PicturesCommand: ReportingCommand {
   }
 
   /// Writes the pictures of a session's directory.
+  ///
+  /// - Parameter isKept: whether the target goes where `delete` finds it.
   func pictures(
-    of path: String, to target: String, _ decoders: DecoderForkServer?, progress: (Int, Int) throws -> Void
+    of path: String, to target: String, isKept: Bool = false, _ decoders: DecoderForkServer?,
+    progress: (Int, Int) throws -> Void
   ) throws -> WrittenPictures {
     var choice = PictureChoice()
     (choice.changedOnly, choice.minChange) = (changedOnly, minChange)
@@ -145,8 +148,8 @@ struct PicturesCommand: ReportingCommand {
     let (from, to) = try part.instants()
     let clip = Clip(from: from, to: to)
     return try SessionPictures.write(
-      of: path, showing: clip, choice, to: target, as: imageFormat == .png ? .png : .jpeg, decoders: decoders,
-      progress: progress)
+      of: path, showing: clip, choice, to: target, as: imageFormat == .png ? .png : .jpeg, isKept: isKept,
+      decoders: decoders, progress: progress)
   }
 
   private static func text(_ written: WrittenPictures, at path: String) -> String {

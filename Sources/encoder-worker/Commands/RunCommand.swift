@@ -205,10 +205,11 @@ struct RunCommand: ReportingCommand {
     let rules = WorkerRules(
       keepsBatches: keepBatches, maxTimeS: maxTime, freeSpace: freeSpace.rule,
       endAfterMs: endAfter.map { 1_000 * Int64($0) })
+    let exporting = try exports.passes(options.decoders, shutdown)
     let worker = Worker(
       id, queue: queue, store: store, options: options, rules,
       texts: text.passes(engine, store, options, freeSpace.rule, shutdown, logger), uploads: uploading?.passes,
-      exports: exports.passes(options.decoders, shutdown), compaction: compaction(in: store, shutdown, logger),
+      exports: exporting, compaction: compaction(in: store, shutdown, logger),
       reports: reports)
     let loop = WorkerLoop(
       worker, threads: segments.threads, drains: drain, shutdown: shutdown,

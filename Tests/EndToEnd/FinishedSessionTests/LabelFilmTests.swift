@@ -71,7 +71,7 @@ import Testing
     let (film, stream) = (try stitch(session, to: "film.mp4"), try stitch(session, to: "hls", "--format", "hls"))
     let shown = try Conformance.captions(ofPlaylistsIn: stream)
     let expected: [(fromMs: Int64, untilMs: Int64, text: String)] = [
-      (0, 500, "Before"), (500, 1_250, "Add"), (1_000, 6_000, "After"),
+      (0, 500, "Before"), (500, 1_000, "Add"), (1_000, 6_000, "After"),
       (1_250, 2_000, "It &lt;b&gt;failed&lt;/b&gt; &amp; ended\nhere"), (2_000, 3_500, "اختبار"),
     ]
     let lines = expected.map { "\(Self.start + $0.fromMs)–\(Self.start + $0.untilMs) \($0.text)" }

@@ -59,7 +59,9 @@ import Testing
     let pictures = try String(decoding: bytes(exports + "/pictures.jsonl"), as: UTF8.self)
     #expect(pictures.contains("Add to cart"))
     #expect(try names(in: exports) == ["captions.vtt", "fast.gif", "film.mp4", "pictures.jsonl", "poster.jpg"])
-    let events = String(decoding: run.output, as: UTF8.self).split(separator: "\n").filter { $0.contains(#""event":"session.exported""#) }
+    let events = String(decoding: run.output, as: UTF8.self).split(separator: "\n").filter {
+      $0.contains(#""event":"session.exported""#)
+    }
     #expect(events.count == 1 && events.first?.contains("exports/film.mp4") == true, "\(run.output)")
     let verify = try EncoderWorker.run("verify", session)
     #expect(verify.status == 0, "\(verify.output)")

@@ -6,7 +6,7 @@ import FrameBatches
 extension ObjectStore {
   package func export(
     _ names: [String], of id: SessionID, cancellation: Cancellation,
-    make: (_ session: String, _ name: String, _ target: String) throws -> Void
+    make: (_ session: String, _ name: String, _ target: String) throws -> Bool
   ) throws -> [ExportedFile]? {
     let session = session(id)
     let there = try names.map { try objects.head(session.exportKey($0))?.size }
@@ -20,12 +20,12 @@ extension ObjectStore {
       try cancellation.check()
     }
     try copy.fetchVideos(of: nil) { _, _ in try cancellation.check() }
-    return try names.map { name in
+    return try names.compactMap { name in
       if let bytes = known[name] { return ExportedFile(name: name, bytes: bytes) }
       try cancellation.check()
       let file = scratch.path + "/." + name
       do {
-        try make(copy.path, name, file)
+        guard try make(copy.path, name, file) else { return nil }
       } catch {
         throw copy.renamed(error)
       }

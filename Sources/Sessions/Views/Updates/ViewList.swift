@@ -84,9 +84,7 @@ extension ViewUpdate {
     var update = self
     let segments = try listed.sorted().map { start in
       let (segment, json) = try directory.manifest(start)
-      if hasMarks {
-        update.marks[start] = SegmentMarks(try directory.addedLabels(of: start)?.joined(to: json) ?? json, of: segment)
-      }
+      if hasMarks { update.marks[start] = SegmentMarks(json, of: segment) }
       return segment
     }
     guard !segments.isEmpty else {
