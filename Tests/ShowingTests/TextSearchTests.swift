@@ -100,6 +100,13 @@ import Testing
     let json = try #require(answer.results.first?.json.object)
     #expect(json["kind"]?.string == "error" && json["level"]?.string == "error" && json["x"] == nil)
     #expect(json["url"]?.string == "/sessions/one/#t=1500" && json["unixMs"]?.integer == 1_500)
+    // Labels that came later lie in a file of their own.
+    let later =
+      #"{"file":"segment-0000000001000.mp4","format":"segment-labels/1","labels":"#
+      + #"[{"kind":"mark","text":"late remark","timeMs":1700}],"session":"one"}"#
+    try Data(later.utf8).write(to: URL(fileURLWithPath: one.path + "/" + SegmentName.labels(1_000)))
+    #expect(try found(search("remark", in: one)) == ["one late remark 1700-1700"])
+    try FileManager.default.removeItem(atPath: one.path + "/" + SegmentName.labels(1_000))
     // A word of a picture between both; and the bound counts manifests.
     try write([Word(text: "Order", shownMs: 1_200..<6_000)], of: two, at: 1_000)
     try writeManifest(of: two, at: 1_000, sha256: "", labels: labels)

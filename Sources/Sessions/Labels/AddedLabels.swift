@@ -89,12 +89,16 @@ extension SessionDirectory {
     return added
   }
 
-  /// Returns the bytes of all files of labels.
+  /// Returns the starts of the segments with labels that came later.
+  package func labelledStarts() throws -> Set<Int64> {
+    guard try DurableFile.isDirectory(path) else { return [] }
+    let entries = try Directory(opening: path, followingLinks: false).entries()
+    return Set(entries.compactMap { SegmentName.start(ofLabels: $0.name) })
+  }
+
+  /// Returns the bytes of all labels that came later.
   func addedLabelBytes() throws -> Int {
-    let names = try Directory(opening: path, followingLinks: false).entries().map(\.name)
-    return try names.filter { SegmentName.start(ofLabels: $0) != nil }.reduce(0) {
-      try $0 + DurableFile.size(of: path + "/" + $1)
-    }
+    try labelledStarts().reduce(0) { try $0 + DurableFile.size(of: path + "/" + SegmentName.labels($1)) }
   }
 
   /// Returns what is wrong with the files of labels.

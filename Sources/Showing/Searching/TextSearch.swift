@@ -82,7 +82,7 @@ package struct TextSearch {
   }
 
   private mutating func search(_ directory: SessionDirectory) throws {
-    guard let (starts, known) = try? directory.searchableStarts() else {
+    guard let (starts, known, labelled) = try? directory.searchableStarts() else {
       answer.incomplete += 1
       return
     }
@@ -96,7 +96,7 @@ package struct TextSearch {
       }
       try progress()
       looked += 1
-      let labels = labels(of: startMs, in: directory)
+      let labels = labels(of: startMs, hasLater: labelled.contains(startMs), in: directory)
       if let labels { matches.add(labels) }
       guard known.contains(startMs) else {
         matches.addNone()
@@ -131,20 +131,27 @@ extension TextSearch {
 
   /// Returns the labels of a segment that may have words of the query; nil if it has none at all. Those that cannot be read are left out:
   /// `verify` reports them.
-  private mutating func labels(of startMs: Int64, in directory: SessionDirectory) -> [Label]? {
-    let name = SegmentName.manifest(startMs)
-    guard let manifest = try? directory.bytes(of: name, limit: SegmentManifest.maximumBytes) else { return nil }
-    bytes += manifest.count
-    guard manifest.withUnsafeBytes({ !$0.offsets(behind: Self.labelsMark).isEmpty }) else { return nil }
-    guard query.mayMatch(manifest), let json = try? JSONParser.parse(manifest) else { return [] }
-    return SegmentLabels.labels(in: json)
+  ///
+  /// - Parameter hasLater: whether there are labels that came after their pictures.
+  private mutating func labels(of startMs: Int64, hasLater: Bool, in directory: SessionDirectory) -> [Label]? {
+    var files = [(SegmentName.manifest(startMs), SegmentManifest.maximumBytes)]
+    if hasLater { files.append((SegmentName.labels(startMs), AddedLabels.maximumBytes)) }
+    var labels: [Label]?
+    for (name, limit) in files {
+      guard let file = try? directory.bytes(of: name, limit: limit) else { continue }
+      bytes += file.count
+      guard file.withUnsafeBytes({ !$0.offsets(behind: Self.labelsMark).isEmpty }) else { continue }
+      labels = labels ?? []
+      if query.mayMatch(file), let json = try? JSONParser.parse(file) { labels? += SegmentLabels.labels(in: json) }
+    }
+    return labels?.inOrder
   }
 }
 
 extension SessionDirectory {
-  /// Returns the starts of the published segments, in order, and of those with words.
-  fileprivate func searchableStarts() throws -> (starts: [Int64], known: Set<Int64>) {
-    (try publishedStarts(), Set(try textStarts()))
+  /// Returns the starts of the published segments, in order, of those with words, and of those with labels that came later.
+  fileprivate func searchableStarts() throws -> (starts: [Int64], known: Set<Int64>, labelled: Set<Int64>) {
+    (try publishedStarts(), Set(try textStarts()), try labelledStarts())
   }
 
   /// Whether words are those of a segment, which may have been published anew since they were read.
