@@ -70,10 +70,10 @@ import Testing
     return bytes
   }
 
-  /// The manifest without the members that name the batch. Each segment of a stream is a batch of its own.
+  /// The manifest without the members that name the batch, and its health. Each segment of a stream is a batch of its own.
   private static func facts(_ segment: Segment) -> [String: JSONValue] {
     var members = (try? JSONParser.parse(segment.manifest))?.object ?? [:]
-    for name in ["batch", "batchDigest", "part", "parts", "manifestSha256", "refused", "touches"] {
+    for name in ["batch", "batchDigest", "part", "parts", "manifestSha256", "refused", "touches", "health"] {
       members[name] = nil
     }
     return members
