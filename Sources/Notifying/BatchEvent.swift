@@ -44,17 +44,15 @@ package struct BatchEvent: Event {
   ///   - step: the worker's own step of it.
   package init(
     batch: String, _ receipts: [Receipt], durationsMs: JSONValue? = nil, traceParent: TraceParent? = nil,
-    step: TraceParent? = nil,
-    timeMs: Int64 = WallClock.nowMs
+    step: TraceParent? = nil, timeMs: Int64 = WallClock.nowMs
   ) {
     var room = Room()
     let sessions = receipts.map { Self.json($0, &room) }
     let identities = receipts.map { $0.published.first?.batchDigest ?? "refused \($0.session)" }
+    var members = ["sessions": JSONValue.array(sessions)]
+    members["durationsMs"] = durationsMs
     self.init(
-      batch, Outcome(of: receipts), key: ["published"] + identities,
-      ["sessions": JSONValue.array(sessions)].merging(durationsMs.map { ["durationsMs": $0] } ?? [:]) { $1 },
-      traceParent, step,
-      timeMs)
+      batch, Outcome(of: receipts), key: ["published"] + identities, members, traceParent, step, timeMs)
   }
 
   /// - Parameters:

@@ -103,7 +103,7 @@ import Testing
     var playlist = try #require(HLSPlaylist(of: package.session, continuing: again.text))
     playlist.text = playlist.text.replacing("\(HLSCaptions.keptMark)\n", with: "")
     #expect(HLSViews(of: Array(playlist.text.utf8)).captions == nil)
-    playlist.keepNumbers(of: again.text)
+    playlist.keepCaptions(of: again.text)
     #expect(playlist.text == String(decoding: again.text, as: UTF8.self))
     #expect(old.allSatisfy(SupersededFiles.canList) && SupersededFiles.canList(HLSCaptionSegment.emptyFile))
     for name in ["captions-.vtt", "captions.m3u8", "captions-1767859512340-abcdef01.mp4", "captions-1-abcdef01.vtt"] {

@@ -54,8 +54,7 @@ package final class Worker: Sendable {
   package init(
     _ id: WorkerID, queue: any BatchQueue, store: any WorkerStore, options: BatchEncoder.Options,
     _ rules: WorkerRules = WorkerRules(), texts: TextPasses? = nil, uploads: UploadPasses? = nil,
-    exports: ExportPasses? = nil,
-    compaction: SessionPasses? = nil, reports: WorkerReports
+    exports: ExportPasses? = nil, compaction: SessionPasses? = nil, reports: WorkerReports
   ) {
     self.queue = queue
     self.store = store

@@ -46,15 +46,11 @@ extension ObjectSession {
   /// - Returns: the tombstone that is there now.
   /// - Throws: ``Cancelled``.
   func add(_ tombstone: Tombstone, cancellation: Cancellation) throws -> Tombstone {
-    var attempt = 0
-    while true {
-      try cancellation.check()
-      SegmentWriteConflict.pause(attempt)
-      attempt += 1
+    try SegmentWriteConflict.retrying(cancellation) {
       let there = try objects.get(headKey, limit: Self.indexBytes)
       if let known = try self.tombstone(in: there) { return known }
       let condition = PutCondition.unchanged(since: there?.tag)
-      if try objects.put(headKey, .bytes(tombstone.bytes), .json, when: condition) != nil { return tombstone }
+      return try objects.put(headKey, .bytes(tombstone.bytes), .json, when: condition).map { _ in tombstone }
     }
   }
 

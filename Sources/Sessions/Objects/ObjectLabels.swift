@@ -51,7 +51,7 @@ extension ObjectSession {
       guard
         let all = AddedLabels.adding(file.labels, to: labels, manifest: [], of: id, startMs: file.startMs).file
       else { continue }
-      let condition = known.map { PutCondition.matching($0.tag) } ?? .absent
+      let condition = PutCondition.unchanged(since: known?.tag)
       // Else another worker has written it meanwhile: the labels stay where they are.
       guard
         try objects.put(self.key(SegmentName.labels(file.startMs)), .bytes(all.bytes), .json, when: condition) != nil
@@ -71,21 +71,14 @@ extension ObjectSession {
   ) throws {
     let (segment, json) = try manifest(entry)
     let key = key(SegmentName.labels(entry.startMs))
-    var attempt = 0
-    while true {
-      try cancellation.check()
-      SegmentWriteConflict.pause(attempt)
-      attempt += 1
+    placing = try SegmentWriteConflict.retrying(cancellation) { [placing] in
       let object = try objects.get(key, limit: AddedLabels.maximumBytes)
       // An object that is none of ours is replaced.
       let there = try? object.map { (object) throws(JSONError) in try AddedLabels(object.bytes) }
       var next = placing
-      if let file = next.place(labels, in: segment, SegmentLabels.labels(in: json), there) {
-        let condition = object.map { PutCondition.matching($0.tag) } ?? .absent
-        guard try objects.put(key, .bytes(file.bytes), .json, when: condition) != nil else { continue }
-      }
-      placing = next
-      return
+      guard let file = next.place(labels, in: segment, SegmentLabels.labels(in: json), there) else { return next }
+      let condition = PutCondition.unchanged(since: object?.tag)
+      return try objects.put(key, .bytes(file.bytes), .json, when: condition).map { _ in next }
     }
   }
 

@@ -262,16 +262,13 @@ struct ObjectSession: Sendable {
   func change(
     _ cancellation: Cancellation, _ body: (inout Published, inout SessionEnd?) throws -> Bool
   ) throws -> (published: Published, end: SessionEnd?)? {
-    var attempt = 0
-    while true {
-      try cancellation.check()
-      SegmentWriteConflict.pause(attempt)
-      attempt += 1
+    typealias Changed = (published: Published, end: SessionEnd?)
+    return try SegmentWriteConflict.retrying(cancellation) { () -> Changed?? in
       let head = try head()
-      guard var published = head.published else { return nil }
+      guard var published = head.published else { return .some(nil) }
       var end = head.end
       guard try body(&published, &end) else { return (published, end) }
-      if let written = try write(published, over: head, end: end) { return (written, end) }
+      return try write(published, over: head, end: end).map { ($0, end) }
     }
   }
 

@@ -5,8 +5,6 @@ import SegmentEncoder
 
 @main
 struct EncoderWorker: ParsableCommand {
-  static let version = "0.1.0"
-
   static let configuration = CommandConfiguration(
     commandName: "encoder-worker",
     abstract: "Encode batches of screenshots into 5-second H.264 segments with exact timing.",
@@ -17,7 +15,7 @@ struct EncoderWorker: ParsableCommand {
 
       Exit status: 0 all done, 64 wrong usage, 65 a batch was refused (all else is done), 74 or 75 the environment failed (disk full, I/O error; nothing is lost, run it again).
       """,
-    version: "encoder-worker \(version)",
+    version: "encoder-worker \(ProgramVersion.text)",
     groupedSubcommands: [
       CommandGroup(
         name: "Make",

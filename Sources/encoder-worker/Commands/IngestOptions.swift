@@ -164,7 +164,7 @@ struct IngestListener {
     }
     let routes = IngestRoutes(
       context, pictures: pictures, hook: hook, tokens: tokens,
-      origins: PageOrigins(options.ingestOrigin), version: EncoderWorker.version, forward: forwarder.map { $0.run },
+      origins: PageOrigins(options.ingestOrigin), version: ProgramVersion.text, forward: forwarder.map { $0.run },
       endSession: endSession, trouble: trouble)
     let server = try IngestServer(
       routes, context, on: socket, hosts: hosts, pictures: pictures, forwarder: forwarder, logger: logger)

@@ -65,6 +65,6 @@ struct SecretOption: ParsableArguments {
 
 extension WebhookReceiver {
   init(_ url: HTTPAddress, _ secret: SecretOption) throws {
-    try self.init(url, secret.signer(), userAgent: "encoder-worker/\(EncoderWorker.version)")
+    try self.init(url, secret.signer(), userAgent: "encoder-worker/\(ProgramVersion.text)")
   }
 }

@@ -27,7 +27,7 @@ struct ReportOptions: ParsableArguments {
   ///
   /// - Parameter file: the file of settings that the call names.
   static func origin(_ file: String?) -> Report.Origin {
-    Report.Origin(version: EncoderWorker.version, settings: ReportSettings.given(file))
+    Report.Origin(version: ProgramVersion.text, settings: ReportSettings.given(file))
   }
 }
 

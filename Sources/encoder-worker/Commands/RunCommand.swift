@@ -279,7 +279,7 @@ struct RunCommand: ReportingCommand {
     _ worker: Worker, _ loop: WorkerLoop, _ shutdown: ShutdownState, _ objects: S3Client?, on socket: ListeningSocket
   ) throws -> HTTPServer {
     let routes = HealthRoutes(
-      worker, shutdown, version: EncoderWorker.version, requests: { objects?.countsByKind ?? [:] },
+      worker, shutdown, version: ProgramVersion.text, requests: { objects?.countsByKind ?? [:] },
       trouble: { loop.trouble })
     let server = try HTTPServer(on: socket, hosts: host) { routes.answer($0) }
     say("listening at http://\(server.address.description)/")

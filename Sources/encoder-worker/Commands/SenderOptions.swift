@@ -28,7 +28,7 @@ struct SenderOptions: ParsableArguments {
   func client(isOverdue: @escaping @Sendable () -> Bool = { false }) throws -> IngestClient? {
     try to.map {
       try IngestClient(
-        $0, tokenFile: tokenFile, userAgent: "encoder-worker/\(EncoderWorker.version)", isOverdue: isOverdue)
+        $0, tokenFile: tokenFile, userAgent: "encoder-worker/\(ProgramVersion.text)", isOverdue: isOverdue)
     }
   }
 }

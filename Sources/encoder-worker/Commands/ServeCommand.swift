@@ -100,7 +100,7 @@ struct ServeCommand: ReportingCommand {
     // Also if the address is taken.
     defer { removeCopies() }
     let site = SessionRoutes(
-      catalog, scratch: Staging.temporaryDirectory, freeSpace.rule, version: EncoderWorker.version)
+      catalog, scratch: Staging.temporaryDirectory, freeSpace.rule, version: ProgramVersion.text)
     let server = try HTTPServer(
       on: ListeningSocket(at: listen ?? ListenAddress(host: "127.0.0.1", port: 8_080)), hosts: host
     ) { site.answer($0) }

@@ -10,6 +10,20 @@ package struct SegmentWriteConflict: ClassifiedError {
     if attempt > 0 { usleep(UInt32.random(in: 0...UInt32(5_000 << min(attempt, 8)))) }
   }
 
+  /// Calls `body` until it returns a value, with a pause after each lost race.
+  ///
+  /// - Parameter body: returns nil if another process was faster.
+  /// - Throws: ``Cancelled``; errors of `body`.
+  static func retrying<R>(_ cancellation: Cancellation, _ body: () throws -> R?) throws -> R {
+    var attempt = 0
+    while true {
+      try cancellation.check()
+      pause(attempt)
+      attempt += 1
+      if let result = try body() { return result }
+    }
+  }
+
   package let name: String
   package let key: String
 

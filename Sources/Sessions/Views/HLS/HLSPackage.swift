@@ -218,6 +218,7 @@ extension HLSPackage {
       hasEnded: hasEnded, from: session, progress: progress
     ) { _ in
     } preparing: { playlist in
+      playlist.keepCaptions(of: there)
       playlist.keepNumbers(of: there)
       // Files of the playlist that is there, and leftovers of a worker that died.
       let graceMs = SupersededFiles.graceMs(after: there, durationMs: playlist.endMs - segments[0].startMs)

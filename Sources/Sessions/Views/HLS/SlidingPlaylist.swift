@@ -95,16 +95,20 @@ extension HLSPlaylist {
 
   static func sequence(of text: [UInt8]) -> Sequence { Head(of: text).sequence }
 
-  /// Keeps the captions of another playlist: players may read theirs. Numbers the entries anew, behind all that another playlist names, if a number would name another entry than there. This playlist
+  /// Goes on with the playlist of captions of another playlist, which this one replaces: players may read it, even if no entry has
+  /// captions any more.
+  mutating func keepCaptions(of replaced: [UInt8]) {
+    let bytes = Array(text.utf8)
+    guard HLSCaptions.areIn(replaced), !HLSCaptions.areIn(bytes) else { return }
+    var head = Head(of: bytes)
+    head.keepCaptions()
+    text = head.text + String(decoding: bytes[head.bytes...], as: UTF8.self)
+  }
+
+  /// Numbers the entries anew, behind all that another playlist names, if a number would name another entry than there. This playlist
   /// replaces that one, and has its sequence. It happens when a late batch belongs before listed segments: a number that players have
   /// seen never names another entry, and numbers do not decrease (RFC 8216, 6.2.2).
   mutating func keepNumbers(of replaced: [UInt8]) {
-    if HLSCaptions.areIn(replaced), !HLSCaptions.areIn(Array(text.utf8)) {
-      var head = Head(of: Array(text.utf8))
-      let rest = text.utf8.dropFirst(head.bytes)
-      head.keepCaptions()
-      text = head.text + String(decoding: rest, as: UTF8.self)
-    }
     let bytes = Array(text.utf8)
     let places = zip(Self.places(in: replaced), Self.places(in: bytes))
     guard places.contains(where: { !$0.elementsEqual($1) }) else { return }
