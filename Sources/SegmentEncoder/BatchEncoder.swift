@@ -313,7 +313,7 @@ public final class BatchEncoder: Sendable {
       defer { updating?.stop() }
       return try published.updateViews()
     }
-    receipt.unchanged = staged.unchanged
+    (receipt.unchanged, receipt.screen) = (staged.unchanged, staged.screen)
     receipt.refused += staged.left
     receipt.warnings += staged.warnings + advice
     return receipt
@@ -369,6 +369,8 @@ public final class BatchEncoder: Sendable {
     var hidden = 0
     /// The number of frames that look like the one before.
     var unchanged = 0
+    /// The screen at its end; nil if nobody asks for it.
+    var screen: StillScreen?
     var warnings: [String] = []
   }
 
@@ -388,7 +390,7 @@ public final class BatchEncoder: Sendable {
       var session = StagedSession()
       var last = lastFrame.take()
       defer { lastFrame.keep(last) }
-      let (unchanged, facts) = try FrameLoop.walk(
+      let found = try FrameLoop.walk(
         source, options, keyFrames, after: &last, digest: &digest, into: &segments, cancellation: cancellation)
       session.left = segments.left
       session.refused = staged.flatMap(\.refused) + segments.refused + segments.left
@@ -396,10 +398,10 @@ public final class BatchEncoder: Sendable {
       guard !staged.isEmpty else { return session }
       let placement = try PointerPlacement(of: source.batch, on: staged.map(\.holds), cancellation: cancellation)
       let pages = SegmentPages.placed(source.batch.pages, on: staged.map { $0.startMs..<$0.endMs })
-      session.unchanged = unchanged
+      (session.unchanged, session.screen) = (found.unchanged, found.screen)
       let labels = source.batch.labels.divided(at: staged.map(\.startMs))
       session.segments = staged.indices.map { staged[$0].with(placement.touches[$0], pages[$0], labels[$0]) }
-      session.warnings = placement.warnings + facts.warnings
+      session.warnings = placement.warnings + found.facts.warnings
       return session
     } catch {
       for segment in staged { segment.video.discard() }

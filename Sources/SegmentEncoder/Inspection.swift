@@ -93,8 +93,9 @@ package struct InspectedBatch {
     var digest = BatchDigest(of: batch)
     var sink = Sink(refused: batch.refused)
     var last: LastFrame?
-    let (_, facts) = try FrameLoop.walk(
-      source, options, nil, after: &last, digest: &digest, into: &sink, cancellation: .never)
+    let facts = try FrameLoop.walk(
+      source, options, nil, after: &last, digest: &digest, into: &sink, cancellation: .never
+    ).facts
     (frames, refused, segments) = (sink.frames, sink.refused, sink.segments)
     warnings =
       batch.warnings + facts.warnings + (TimelineAdvice.text(for: sink.holds, of: batch, options).map { [$0] } ?? [])

@@ -22,7 +22,8 @@ private let program: any ParsableCommand.Type = encoder_worker.EncoderWorker.sel
   private static let settings: [String: Set<String>] = [
     "run": capture.union(log).union(remote).union(encoding).union([
       "spool", "output", "drain", "keep-batches", "hls", "thumbnails", "text", "text-language", "sentry", "layout",
-      "end-after", "max-time", "min-free", "upload", "upload-every", "keep-local", "export", "profile-every", "compact",
+      "end-after", "max-time", "min-free", "upload", "upload-every", "keep-local", "export", "profile-every", "frozen",
+      "compact",
       "lease", "listen", "host", "ingest", "ingest-tokens", "ingest-open", "ingest-backlog", "ingest-state",
       "ingest-origin", "notify",
       "notify-secret-file", "notify-pending", "notify-timeout",

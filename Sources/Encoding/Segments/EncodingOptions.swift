@@ -34,6 +34,8 @@ public struct EncodingOptions: Sendable {
   public var decoders: DecoderForkServer?
   /// Records the time of each stage. Several batches may share it.
   package var profile: Profile?
+  /// Whether to tell since when the screen has looked as it does at the end of a batch.
+  package var watchesScreen = false
 
   /// The default options.
   public init() {}

@@ -4,12 +4,21 @@ import FileSystem
 import FrameBatches
 
 package enum FrameLoop {
+  /// The results of a walk.
+  package struct Result {
+    /// The number of frames that look like the one before, which are not encoded.
+    package let unchanged: Int
+    /// The facts of all frames.
+    package let facts: PictureFacts
+    /// The screen since its last change; nil unless ``EncodingOptions/watchesScreen``, or if the recorder captures on change.
+    package let screen: StillScreen?
+  }
+
   /// - Parameter last: the frame that the previous batch of this thread ended with; becomes that of this batch.
-  /// - Returns: the number of frames that look like the one before, which are not encoded, and the facts of all frames.
   package static func walk<Sink: HoldConsumer & ~Copyable>(
     _ source: BatchReader, _ options: EncodingOptions, _ cache: KeyFrameCache?, after last: inout LastFrame?,
     digest: inout BatchDigest, into sink: inout Sink, cancellation: Cancellation
-  ) throws -> (unchanged: Int, facts: PictureFacts) {
+  ) throws -> Result {
     let batch = source.batch
     var sequence = FrameSequence(
       of: batch.session, Timeline(of: batch, options), options, cache, after: last.take(),
@@ -37,8 +46,9 @@ package enum FrameLoop {
       if endMs != batch.endMs { sink.leave(last: batch.frames.count { $0.timeMs > lastMs }) }
       digest = digest.leavingOut(lost, of: batch, endMs: endMs)
     }
+    let screen = options.watchesScreen && batch.capture != .onChange ? try sequence.screen() : nil
     try sequence.finish(endMs: endMs, into: &sink, cancellation)
-    return (sequence.unchanged, sequence.facts)
+    return Result(unchanged: sequence.unchanged, facts: sequence.facts, screen: screen)
   }
 }
 

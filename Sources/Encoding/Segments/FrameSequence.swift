@@ -31,6 +31,8 @@ package struct FrameSequence {
   private var timeline: Timeline
   private var decoder: FrameDecoder
   private var shown: (picture: SourceFrame, frame: Frame)?
+  /// The first capture, and the last one that differs from the one before it, in unix milliseconds.
+  private var (firstMs, changedMs): (Int64?, Int64?)
 
   /// - Parameter last: the frame that the previous sequence of this thread ended with.
   package init(
@@ -91,6 +93,17 @@ package struct FrameSequence {
     if let reason = frame.look.blackout { notes.insert("blacked out: \(reason)", at: 0) }
     if !notes.isEmpty { sink.note(notes.joined(separator: "; "), on: capture) }
     shown = (picture, frame)
+    firstMs = firstMs ?? frame.timeMs
+    if changedBlocks != 0 { changedMs = frame.timeMs }
+  }
+
+  /// Returns the screen since its last change; nil before the first frame and after the last one.
+  package func screen() throws -> StillScreen? {
+    guard let shown, let firstMs, let changedMs else { return nil }
+    let picture = try shown.picture.picture()
+    return StillScreen(
+      sinceMs: changedMs, untilMs: shown.frame.timeMs, isWhole: changedMs == firstMs, picture: picture.digest,
+      isBlank: picture.isBlank)
   }
 
   /// Ends the sequence.

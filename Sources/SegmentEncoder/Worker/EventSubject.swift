@@ -9,6 +9,6 @@ package enum EventSubject: Sendable {
   case end(HeldEndRequest)
   /// A session that is in the store, and stays here until its event is delivered.
   case upload(SessionID)
-  /// Files that were made of a session. Nothing waits for their event.
-  case export
+  /// Files that were made of a session, or a frozen screen. Nothing waits for the event.
+  case notice
 }

@@ -136,17 +136,6 @@ package final class ExportPasses: Sendable {
       ])
     let event = SessionEvent(exported: session, files)
     worker.write?(event)
-    worker.notifier?.add(.export, event)
-  }
-}
-
-extension Worker {
-  /// Notes that the event of exported files is delivered, or refused by its receiver. For any thread.
-  func finishExport(keeping refused: RefusedNotification?) {
-    do {
-      if let refused { try queue.notifications.add(refused) }
-    } catch {
-      logger.error("export.failed", metadata: ["error": "\(error)"])
-    }
+    worker.notifier?.add(.notice, event)
   }
 }

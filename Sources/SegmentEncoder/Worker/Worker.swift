@@ -30,6 +30,8 @@ package final class Worker: Sendable {
   package let notifier: EventNotifier<EventSubject>?
   let ends: SessionEnder
   let options: BatchEncoder.Options
+  /// Nil if nobody asks for frozen screens.
+  package let screens: FrozenScreens?
   let texts: TextPasses?
   /// Brings sessions into a store; nil if they stay here.
   package let uploads: UploadPasses?
@@ -58,8 +60,11 @@ package final class Worker: Sendable {
   ) {
     self.queue = queue
     self.store = store
+    var options = options
+    options.watchesScreen = rules.frozenAfterMs != nil
     self.options = options
     self.rules = rules
+    screens = rules.frozenAfterMs.map { FrozenScreens(afterMs: $0) }
     (self.texts, self.uploads, self.exports, self.compaction) = (texts, uploads, exports, compaction)
     (write, notifier) = (reports.write, reports.notifier)
     var own = reports.logger
@@ -185,6 +190,33 @@ package final class Worker: Sendable {
     for receipt in receipts {
       log(receipt, facts)
       if receipt.refusal == nil { texts?.add(receipt.session, fromMs: receipt.startMs) }
+      if let change = screens?.add(receipt) { report(change, facts) }
+    }
+  }
+
+  /// Logs that a screen is frozen, or has changed again, and sends the event of the first.
+  private func report(_ change: FrozenScreens.Change, _ facts: BatchFacts) {
+    let screen = change.screen
+    let found: Logger.Metadata = [
+      "session": "\(screen.session)", "sinceMs": .stringConvertible(screen.sinceMs),
+      "untilMs": .stringConvertible(screen.untilMs), "blank": .stringConvertible(screen.isBlank),
+    ]
+    guard case .frozen = change else {
+      return logger.info("screen.changed", metadata: facts.about.merging(found) { $1 })
+    }
+    logger.warning("screen.frozen", metadata: facts.about.merging(found) { $1 })
+    let event = SessionEvent(
+      frozen: screen.session, sinceMs: screen.sinceMs, untilMs: screen.untilMs, isBlank: screen.isBlank)
+    write?(event)
+    notifier?.add(.notice, event)
+  }
+
+  /// Notes that an event that nothing waits for is delivered, or refused by its receiver. For any thread.
+  func finishNotice(keeping refused: RefusedNotification?) {
+    do {
+      if let refused { try queue.notifications.add(refused) }
+    } catch {
+      logger.error("notification.lost", metadata: ["error": "\(error)"])
     }
   }
 

@@ -147,7 +147,7 @@ package final class WorkerLoop: Sendable {
       case .batch(let batch): _ = record(worker.finish(batch, keeping: refused))
       case .end(let end): worker.finish(end, keeping: refused)
       case .upload(let session): worker.finish(upload: session, keeping: refused)
-      case .export: worker.finishExport(keeping: refused)
+      case .notice: worker.finishNotice(keeping: refused)
       }
     }
   }

@@ -13,14 +13,18 @@ package struct WorkerRules: Sendable {
   package var freeSpace: FreeSpace
   /// A session ends when nothing of it was published for that long, in milliseconds; nil if it ends on request only.
   package var endAfterMs: Int64?
+  /// A screen is frozen when it has not changed for that long, in milliseconds; nil to look at no screen.
+  package var frozenAfterMs: Int64?
 
   package init(
-    keepsBatches: Bool = false, maxTimeS: Int = 3_600, freeSpace: FreeSpace = FreeSpace(), endAfterMs: Int64? = nil
+    keepsBatches: Bool = false, maxTimeS: Int = 3_600, freeSpace: FreeSpace = FreeSpace(), endAfterMs: Int64? = nil,
+    frozenAfterMs: Int64? = nil
   ) {
     self.keepsBatches = keepsBatches
     self.maxTimeS = maxTimeS
     self.freeSpace = freeSpace
     self.endAfterMs = endAfterMs
+    self.frozenAfterMs = frozenAfterMs
   }
 }
 

@@ -21,6 +21,8 @@ public struct Receipt: Sendable, Equatable {
   public let frames: Int
   /// The number of frames that equal the one before and were not encoded; 0 for a duplicate.
   public package(set) var unchanged = 0
+  /// The screen at its end; nil for a duplicate, and if nobody asks for it.
+  package var screen: StillScreen?
   /// The refused frames. A duplicate has those of a folder that may grow; the manifests list the others. The receipt of a batch's
   /// first session also lists the refused sessions.
   public package(set) var refused: [RefusedFrame]

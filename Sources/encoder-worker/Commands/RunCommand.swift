@@ -107,6 +107,12 @@ struct RunCommand: ReportingCommand {
       "Print the time of each stage on standard error every so many minutes, as a line of JSON.", valueName: "minutes"))
   var profileEvery: Int?
 
+  @Option(
+    help: .setting(
+      "Report a screen that has not changed for this many minutes, although its recorder goes on.",
+      valueName: "minutes"))
+  var frozen: Int?
+
   // The default command gets every word that is no command.
   @Argument(help: .hidden)
   var words: [String] = []
@@ -129,6 +135,7 @@ struct RunCommand: ReportingCommand {
     try require("--max-time", maxTime, in: 1...86_400 * 365, "seconds")
     if let endAfter { try require("--end-after", endAfter, in: 1...86_400 * 365, "seconds") }
     try require("--profile-every", profileEvery, in: 1...1_440, "minutes")
+    try require("--frozen", frozen, in: 1...10_080, "minutes")
     if profileEvery != nil && encoding.profile {
       throw ValidationError("--profile prints at the end, --profile-every in between: one or the other")
     }
@@ -204,7 +211,7 @@ struct RunCommand: ReportingCommand {
     (reports.write, reports.notifier) = (notifications.write, notifier)
     let rules = WorkerRules(
       keepsBatches: keepBatches, maxTimeS: maxTime, freeSpace: freeSpace.rule,
-      endAfterMs: endAfter.map { 1_000 * Int64($0) })
+      endAfterMs: endAfter.map { 1_000 * Int64($0) }, frozenAfterMs: frozen.map { 60_000 * Int64($0) })
     let exporting = try exports.passes(options.decoders, shutdown)
     let worker = Worker(
       id, queue: queue, store: store, options: options, rules,

@@ -197,7 +197,7 @@ import Testing
     let spool = try TestSpool()
     try spool.addSmall("session", startMs: 1_767_859_512_340)
     try spool.drain()
-    for arguments in [["run", "--spool", spool.path], ["serve", spool.output]] {
+    for arguments in [["run", "--spool", spool.path, "--frozen", "10"], ["serve", spool.output]] {
       let server = try RunningServer(arguments)
       _ = try server.get("/")
       let served = try found("^# TYPE ([a-z_]+)", in: server.get("/metrics").text)
@@ -223,7 +223,7 @@ import Testing
         let text = try String(contentsOf: folder.appendingPathComponent(file), encoding: .utf8)
         logged.formUnion(
           try found(
-            "\"((?:batch|compaction|disk|environment|export|frame|ingest|notification|objects|queue|recovery|retention|segments|session|text|tokens|traces|upload|worker)\\.[a-z]+)\"",
+            "\"((?:batch|compaction|disk|environment|export|frame|ingest|notification|objects|queue|recovery|retention|screen|segments|session|text|tokens|traces|upload|worker)\\.[a-z]+)\"",
             in: text))
       }
     }
