@@ -40,7 +40,7 @@ package struct BatchIdentifier {
       let found = try NamedSessions.of(
         path, named: name, options: options, limits: limits, unpacker: unpacker,
         cancellation: cancellation.or(afterMs: Self.deadlineMs))
-      if found.isCertain { return found }
+      if found.isByContent { return found }
       isReadable = found.isReadableWithoutSession
     } catch is Cancelled where !cancellation.isRequested {
       // The name may tell.

@@ -98,7 +98,7 @@ struct ObjectBatchRemoval {
     case .found(let found):
       guard try found.sessions.contains(where: isDeleted) else { return identifier.remains(object.key, found) }
       // After a crash between the two, the one that is left tells the session.
-      for key in found.isCertain ? [reason, object.key] : [object.key, reason] { try delete(key) }
+      for key in found.isByContent ? [reason, object.key] : [object.key, reason] { try delete(key) }
       return removed(object, found)
     }
   }

@@ -202,7 +202,7 @@ struct SpoolBatchRemoval {
         found.sessions.contains(where: deleted.contains)
       } by: { found in
         // After a crash between the two, the one that is left tells the session.
-        try quarantine.purge(batch, reasonFirst: found.isCertain)
+        try quarantine.purge(batch, reasonFirst: found.isByContent)
       }
     }
     if removals.stop == nil { removals += .of([quarantine]) { try removeReasons(in: $0) } }

@@ -160,4 +160,49 @@ import Testing
     #expect(try names(in: spool.quarantine) == ["b.reason.json"])
     queue.leave()
   }
+
+  /// Archives that break off behind a description of the session, and a description that breaks off itself. Their names say another one.
+  @Test(arguments: ["tar", "tgz", "zip", "json", "directory"])
+  func damagedBatchIsKnownByWhatCanBeReadOfIt(kind: String) throws {
+    let text = #"{"version":1,"metadata":{"session":"inner"},"session":"walk","endMs":1767859522340,"frames":["#
+    let draft = try scratch.directory("draft")
+    let random = (0..<60_000).map { UInt8(truncatingIfNeeded: ($0 &* 2_654_435_761) >> 7) }
+    try scratch.file("draft/1767859512340.jpg", random)
+    try scratch.file("draft/batch.json", Array((text + #"{"file":"1767859512340.jpg","timeMs":1767859512340}]}"#).utf8))
+    for place in ["incoming", "tmp", "quarantine", "done"] {
+      let path = try scratch.directory("spool/\(place)") + "/other@1"
+      switch kind {
+      case "tar", "tgz":
+        let options = kind == "tgz" ? ["--gzip"] : []
+        let all = Array(
+          try Tool.output("tar", options + ["-cf", "-", "-C", draft, "batch.json", "1767859512340.jpg"]))
+        try DurableFile.write(Array(all.prefix(all.count - 20_000)), to: path + "." + kind)
+      case "zip":
+        _ = try Tool.run(
+          "zip", ["-q", "-j", scratch.path("whole.zip"), draft + "/batch.json", draft + "/1767859512340.jpg"])
+        let all = try DurableFile.contents(of: scratch.path("whole.zip"), limit: .max) ?? []
+        try DurableFile.write(Array(all.prefix(all.count / 2)), to: path + ".zip")
+      case "json": try DurableFile.write(Array(text.utf8), to: path + ".json")
+      default:
+        try DurableFile.makeDirectories(path)
+        try DurableFile.write(Array(text.utf8), to: path + "/batch.json")
+        try DurableFile.write(random, to: path + "/1767859512340.jpg")
+      }
+    }
+    let run = try delete(waitMs: 0)
+    let name = kind == "directory" ? "other@1" : "other@1.\(kind)"
+    let removed = try #require(run.reports[id]).batches.sorted()
+    #expect(removed == ["done", "incoming", "quarantine", "tmp"].map { "\($0)/\(name)" }, "\(run.remains)")
+    #expect(run.failures.isEmpty && run.remains.unidentified == [])
+  }
+
+  /// The content comes before the name: what names another session is left for a person, although its name says this one.
+  @Test func damagedBatchOfAnotherSessionStays() throws {
+    let path = spool.quarantine + "/walk@1.json"
+    try DurableFile.makeDirectories(spool.quarantine)
+    try DurableFile.write(Array(#"{"version":1,"session":"other","frames":["#.utf8), to: path)
+    let run = try delete(waitMs: 0)
+    #expect(try #require(run.reports[id]).batches == [] && run.remains.unidentified == [path])
+    #expect(DurableFile.exists(path))
+  }
 }

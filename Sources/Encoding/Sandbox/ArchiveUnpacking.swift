@@ -14,7 +14,7 @@ enum ArchiveUnpacking {
   ) -> UnpackingRequest.Answer {
     let input = unsafe ArchiveInput(size: request.size) { unsafe channel.input(at: $0, into: $1) }
     do {
-      try Archive.unpack(input, name: "", limits: limits) { item in
+      try Archive.unpack(input, name: "", limits: limits, takesTorn: request.takesTorn) { item in
         switch item {
         case .stream: channel.output(Kind.stream)
         case .file(let name, let size): channel.output(Kind.file, name, size)
@@ -36,9 +36,9 @@ enum ArchiveUnpacking {
 extension DecoderForkServer: ArchiveUnpacker {
   /// The decoder that unpacks an archive also decodes its pictures: both belong to the same session.
   package func unpack(
-    _ descriptor: Int32, name: String, limits: Limits, cancellation: Cancellation
+    _ descriptor: Int32, name: String, limits: Limits, takesTorn: Bool, cancellation: Cancellation
   ) throws -> UnpackedArchive {
-    let (contents, decoder) = try contents(of: descriptor, name, limits, cancellation)
+    let (contents, decoder) = try contents(of: descriptor, name, limits, takesTorn, cancellation)
     return (
       contents,
       { [self] session in
@@ -48,14 +48,14 @@ extension DecoderForkServer: ArchiveUnpacker {
   }
 
   private func contents(
-    of descriptor: Int32, _ name: String, _ limits: Limits, _ cancellation: Cancellation
+    of descriptor: Int32, _ name: String, _ limits: Limits, _ takesTorn: Bool, _ cancellation: Cancellation
   ) throws -> (ArchiveContents, DecoderProcess) {
     do {
       do {
-        return try contentsOnce(of: descriptor, name, limits, cancellation)
+        return try contentsOnce(of: descriptor, name, limits, takesTorn, cancellation)
       } catch is DecoderFailure where ArchiveFile(descriptor).size != nil {
         // Retry in a new process: the machine may have stood still. A pipe cannot be read again.
-        return try contentsOnce(of: descriptor, name, limits, cancellation)
+        return try contentsOnce(of: descriptor, name, limits, takesTorn, cancellation)
       }
     } catch let failure as DecoderFailure {
       let cause =
@@ -70,7 +70,7 @@ extension DecoderForkServer: ArchiveUnpacker {
   }
 
   private func contentsOnce(
-    of descriptor: Int32, _ name: String, _ limits: Limits, _ cancellation: Cancellation
+    of descriptor: Int32, _ name: String, _ limits: Limits, _ takesTorn: Bool, _ cancellation: Cancellation
   ) throws -> (ArchiveContents, DecoderProcess) {
     var contents = ArchiveContents(limits: limits, fileBytes: ArchiveContents.size(of: descriptor))
     let file = ArchiveFile(descriptor)
@@ -88,11 +88,16 @@ extension DecoderForkServer: ArchiveUnpacker {
     }
     let decoder = try decoder(for: nil)
     do {
-      switch try decoder.ask(UnpackingRequest(size: file.size), seconds: self.limits.decodeSeconds, exchange) {
+      switch try decoder.ask(
+        UnpackingRequest(size: file.size, takesTorn: takesTorn), seconds: self.limits.decodeSeconds, exchange)
+      {
       case .done:
         guard contents.isWhole else { throw DecoderFailure.malformed }
         return (contents, decoder)
       case .outOfMemory: throw DecoderOutOfResources()
+      case .bad where takesTorn:
+        contents.breakOff()
+        return (contents, decoder)
       case .bad(let cause, let advice): throw BadBatch("read", name, cause, advice: advice)
       }
     } catch {

@@ -156,11 +156,15 @@ struct UnpackingRequest: DecoderRequest {
   static let kind = DecoderRequestKind.unpack
   /// The size of the file in bytes; nil for a pipe.
   let size: Int?
+  /// Whether to send what can be read of a damaged archive.
+  let takesTorn: Bool
 }
 
 extension UnpackingRequest {
-  init(from reader: inout WireReader) throws(DecoderFailure) { size = try reader.read() }
-  func put(to writer: inout WireWriter) { writer.put(size) }
+  init(from reader: inout WireReader) throws(DecoderFailure) {
+    (size, takesTorn) = (try reader.read(), try reader.read())
+  }
+  func put(to writer: inout WireWriter) { writer.put(size, takesTorn) }
 
   enum Answer: WireValue {
     case done

@@ -49,6 +49,11 @@ package struct ArchiveContents: BatchContents {
   /// Whether all files are complete.
   package var isWhole: Bool { current == nil }
 
+  /// Ends a damaged archive: the bytes of its last file that came are the file.
+  package mutating func breakOff() {
+    if let torn = current.take() { files[torn.name] = torn.bytes }
+  }
+
   /// Adds the next part.
   ///
   /// - Returns: false if the part exceeds the limits, or repeats a name.

@@ -9,12 +9,13 @@ package enum Archive {
   ///
   /// - Parameters:
   ///   - name: the archive's name in messages.
+  ///   - takesTorn: whether to pass on what can be found in a zip without its directory, before it is refused.
   ///   - each: takes each part of the content.
   /// - Throws: ``BadBatch`` if it is damaged or too large, ``DiskError``, ``Cancelled``, and the errors of `each`.
   package static func unpack(
-    _ input: ArchiveInput, name: String, limits: Limits, each: (ArchiveItem) throws -> Void
+    _ input: ArchiveInput, name: String, limits: Limits, takesTorn: Bool = false, each: (ArchiveItem) throws -> Void
   ) throws {
-    if input.isZip { return try ZipReader(input, name: name, limits: limits).unpack(each) }
+    if input.isZip { return try ZipReader(input, name: name, limits: limits).unpack(takesTorn: takesTorn, each) }
     let archive = try ArchiveReader(input, name: name, limits: limits)
     var next = try archive.nextEntry()
     if archive.isStream { return try archive.readStream(each) }

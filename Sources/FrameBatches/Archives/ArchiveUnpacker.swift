@@ -10,10 +10,11 @@ package protocol ArchiveUnpacker {
   /// - Parameters:
   ///   - descriptor: a file or a pipe.
   ///   - name: the batch's name in messages.
+  ///   - takesTorn: whether to return what can be read of a damaged archive.
   ///   - cancellation: asked before each part of the file is read.
   /// - Throws: ``BadBatch``, ``DiskError``, ``Cancelled``.
   func unpack(
-    _ descriptor: Int32, name: String, limits: Limits, cancellation: Cancellation
+    _ descriptor: Int32, name: String, limits: Limits, takesTorn: Bool, cancellation: Cancellation
   ) throws -> UnpackedArchive
 }
 
@@ -24,17 +25,24 @@ package typealias UnpackedArchive = (contents: ArchiveContents, release: (Sessio
 extension ArchiveContents {
   /// Unpacks a trusted archive in this process.
   ///
+  /// - Parameter takesTorn: whether to take what can be read of a damaged archive.
   /// - Throws: ``BadBatch``, ``DiskError``, ``Cancelled``.
   package init(
-    reading descriptor: Int32, name: String, limits: Limits, cancellation: Cancellation = .never
+    reading descriptor: Int32, name: String, limits: Limits, takesTorn: Bool = false,
+    cancellation: Cancellation = .never
   ) throws {
     var contents = ArchiveContents(limits: limits, fileBytes: Self.size(of: descriptor))
     let file = ArchiveFile(descriptor)
     let input = unsafe ArchiveInput(size: file.size) {
       unsafe cancellation.isRequested ? Int(-ECANCELED) : file.read(at: $0, into: $1)
     }
-    try Archive.unpack(input, name: name, limits: limits) { item in
-      guard contents.add(item) else { throw BadBatch("read", name, "too much in it", advice: "split the batch") }
+    do {
+      try Archive.unpack(input, name: name, limits: limits, takesTorn: takesTorn) { item in
+        guard contents.add(item) else { throw BadBatch("read", name, "too much in it", advice: "split the batch") }
+      }
+    } catch let bad as BadBatch {
+      guard takesTorn else { throw bad }
+      contents.breakOff()
     }
     self = contents
   }

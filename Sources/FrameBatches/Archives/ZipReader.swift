@@ -18,8 +18,16 @@ struct ZipReader {
   }
 
   /// Passes on each complete file. Refuses a damaged file, and continues with the next.
-  func unpack(_ each: (ArchiveItem) throws -> Void) throws {
-    let directory = try ZipDirectory(file, limits: limits)
+  ///
+  /// - Parameter takesTorn: whether to look for files where there is no directory, before the archive is refused.
+  func unpack(takesTorn: Bool, _ each: (ArchiveItem) throws -> Void) throws {
+    let directory: ZipDirectory
+    do {
+      directory = try ZipDirectory(file, limits: limits)
+    } catch let bad as BadBatch {
+      if takesTorn { try salvage(each) }
+      throw bad
+    }
     var names: Set<String> = []
     var unpacked = 0
     let keepsRecordings = directory.hasMoreRecordings
@@ -53,6 +61,55 @@ struct ZipReader {
       case .refused(let refusal): try each(.refused(RefusedFrame(source: path, reason: "\(refusal)")))
       }
     }
+  }
+
+  /// Passes on the files before the first damaged one, by their local headers alone. The content of the last one may break off.
+  private func salvage(_ each: (ArchiveItem) throws -> Void) throws {
+    var (start, unpacked, count) = (0, 0, 0)
+    while start + ZipEntry.localBytes <= file.count, count < limits.entries {
+      let local = try file.bytes(start..<start + ZipEntry.localBytes)
+      guard local.number(0, 4) == 0x0403_4B50, local.number(6, 2) & 0x2041 == 0 else { return }
+      let (method, nameStart) = (local.number(8, 2), start + ZipEntry.localBytes)
+      let nameEnd = min(file.count, nameStart + local.number(26, 2))
+      let path = ZipName.path(try file.bytes(nameStart..<nameEnd))
+      let dataStart = nameEnd + local.number(28, 2)
+      // Bit 3: the sizes stand behind the content, or are unknown.
+      let hasSizes = local.number(6, 2) & 8 == 0
+      let packed = min(dataStart, file.count)..<min(file.count, hasSizes ? dataStart + local.number(18, 4) : file.count)
+      let room = min(limits.frameBytes, limits.unpackedBytes - unpacked)
+      let (bytes, read) = try method == 8 ? inflated(packed, most: room) : (stored(packed, most: room), packed.count)
+      unpacked += bytes.count
+      count += 1
+      if ArchiveEntry.reasonToRefuse(path: path) == nil, !path.hasSuffix("/") {
+        try each(.file(path, size: bytes.count))
+        if !bytes.isEmpty { try unsafe bytes.withUnsafeBytes { try unsafe each(.part($0)) } }
+      }
+      guard unpacked <= limits.bytesOfAnyRatio || unpacked / limits.ratio <= file.count, hasSizes || method == 8 else {
+        return
+      }
+      start = packed.lowerBound + read
+      // The sizes, with a signature or without.
+      if !hasSizes { start += try [16, 12].first { try isHeader(at: start + $0) } ?? file.count }
+    }
+  }
+
+  private func isHeader(at offset: Int) throws -> Bool {
+    try offset + 4 <= file.count && file.bytes(offset..<offset + 4).number(0, 4) == 0x0403_4B50
+  }
+
+  private func stored(_ range: Range<Int>, most: Int) throws -> [UInt8] {
+    try stored(range.lowerBound..<min(range.upperBound, range.lowerBound + most))
+  }
+
+  /// Unpacks raw deflate as far as it goes.
+  ///
+  /// - Returns: the bytes, and the number of packed bytes that they took.
+  private func inflated(_ range: Range<Int>, most: Int) throws -> (bytes: [UInt8], read: Int) {
+    let inflater = try Inflater()
+    let bytes = try unsafe [UInt8](unsafeUninitializedCapacity: most) { output, filled in
+      try forEachPart(of: range) { try unsafe inflater.add($0, to: output, &filled) }
+    }
+    return (bytes, inflater.readBytes)
   }
 
   private func contents(of index: Int, in directory: ZipDirectory) throws -> FileContents {

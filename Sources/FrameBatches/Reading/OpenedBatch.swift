@@ -12,11 +12,14 @@ struct OpenedBatch {
   /// Call it once: see ``UnpackedArchive``.
   let release: (SessionID?) -> Void
 
-  /// - Parameter given: the name that the producer gave the batch, perhaps with folders before it; nil if the path tells it.
+  /// - Parameters:
+  ///   - given: the name that the producer gave the batch, perhaps with folders before it; nil if the path tells it.
+  ///   - takesTorn: whether to open what can be read of a damaged archive.
   /// - Throws: ``BadBatch``, ``DiskError``, ``Cancelled``.
   init(
     reading path: String, named given: String? = nil, inFolders folderName: String? = nil, files: [String],
-    _ options: InputOptions, _ limits: Limits, _ unpacker: (any ArchiveUnpacker)?, _ cancellation: Cancellation
+    _ options: InputOptions, _ limits: Limits, _ unpacker: (any ArchiveUnpacker)?, takesTorn: Bool = false,
+    _ cancellation: Cancellation
   ) throws {
     let isPipe = path == "-"
     let name = isPipe ? "stdin" : folderName ?? given.map(lastComponent(of:)) ?? BatchReader.name(of: path)
@@ -53,8 +56,13 @@ struct OpenedBatch {
       }
       let descriptor = file?.descriptor ?? STDIN_FILENO
       let unpacked: UnpackedArchive =
-        try unpacker?.unpack(descriptor, name: name, limits: limits, cancellation: cancellation)
-        ?? (ArchiveContents(reading: descriptor, name: name, limits: limits, cancellation: cancellation), { _ in })
+        try unpacker?.unpack(
+          descriptor, name: name, limits: limits, takesTorn: takesTorn, cancellation: cancellation)
+        ?? (
+          ArchiveContents(
+            reading: descriptor, name: name, limits: limits, takesTorn: takesTorn, cancellation: cancellation),
+          { _ in }
+        )
       source = BatchSource(name: stem, contents: unpacked.contents, named: stemPlace, options)
       release = unpacked.release
     } catch let failure as DiskError {
