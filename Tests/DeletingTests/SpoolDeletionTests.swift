@@ -170,23 +170,24 @@ import Testing
     try scratch.file("draft/1767859512340.jpg", random)
     try scratch.file("draft/batch.json", Array((text + #"{"file":"1767859512340.jpg","timeMs":1767859512340}]}"#).utf8))
     for place in ["incoming", "tmp", "quarantine", "done"] {
-      let path = try scratch.directory("spool/\(place)") + "/other@1"
+      _ = try scratch.directory("spool/\(place)")
+      let path = "spool/\(place)/other@1"
       switch kind {
       case "tar", "tgz":
         let options = kind == "tgz" ? ["--gzip"] : []
         let all = Array(
           try Tool.output("tar", options + ["-cf", "-", "-C", draft, "batch.json", "1767859512340.jpg"]))
-        try DurableFile.write(Array(all.prefix(all.count - 20_000)), to: path + "." + kind)
+        try scratch.file(path + "." + kind, Array(all.prefix(all.count - 20_000)))
       case "zip":
         _ = try Tool.run(
           "zip", ["-q", "-j", scratch.path("whole.zip"), draft + "/batch.json", draft + "/1767859512340.jpg"])
         let all = try DurableFile.contents(of: scratch.path("whole.zip"), limit: .max) ?? []
-        try DurableFile.write(Array(all.prefix(all.count / 2)), to: path + ".zip")
-      case "json": try DurableFile.write(Array(text.utf8), to: path + ".json")
+        try scratch.file(path + ".zip", Array(all.prefix(all.count / 2)))
+      case "json": try scratch.file(path + ".json", Array(text.utf8))
       default:
-        try DurableFile.makeDirectories(path)
-        try DurableFile.write(Array(text.utf8), to: path + "/batch.json")
-        try DurableFile.write(random, to: path + "/1767859512340.jpg")
+        _ = try scratch.directory(path)
+        try scratch.file(path + "/batch.json", Array(text.utf8))
+        try scratch.file(path + "/1767859512340.jpg", random)
       }
     }
     let run = try delete(waitMs: 0)
@@ -198,9 +199,9 @@ import Testing
 
   /// The content comes before the name: what names another session is left for a person, although its name says this one.
   @Test func damagedBatchOfAnotherSessionStays() throws {
-    let path = spool.quarantine + "/walk@1.json"
-    try DurableFile.makeDirectories(spool.quarantine)
-    try DurableFile.write(Array(#"{"version":1,"session":"other","frames":["#.utf8), to: path)
+    _ = try scratch.directory("spool/quarantine")
+    let path = try scratch.file(
+      "spool/quarantine/walk@1.json", Array(#"{"version":1,"session":"other","frames":["#.utf8))
     let run = try delete(waitMs: 0)
     #expect(try #require(run.reports[id]).batches == [] && run.remains.unidentified == [path])
     #expect(DurableFile.exists(path))
