@@ -22,7 +22,10 @@ import Testing
     _ = try package.scratch.directory("output/walk/thumbnails")
     try package.scratch.file("output/walk/thumbnails/segment-1767859512340.jpg", [UInt8](repeating: 1, count: 9_000))
     try package.scratch.file("output/walk/segment-1767859512340.text.json", [1])
+    _ = try package.scratch.directory("output/walk/exports")
+    try package.scratch.file("output/walk/exports/film.mp4", [UInt8](repeating: 1, count: 50_000))
     let found = try #require(try bytes.bytes(of: package.session))
+    #expect(found.shared > 50_000)
     #expect(try found.all == diskBytes(of: path) && found.superseded == 0 && found.segments == 6)
     #expect(found.videos > 0 && found.live > 0 && found.described > 9_000 && found.shared > 0)
     #expect(try bytes.bytes(of: #require(SessionID("missing"))) == nil)
@@ -50,7 +53,8 @@ import Testing
     try file?.truncate(atOffset: 1 << 20)
     try file?.write(contentsOf: [UInt8](repeating: 1, count: 100_000))
     #expect(try count() == first)
-    for place in ["", "/hls"] {
+    _ = try package.scratch.directory("output/walk/exports")
+    for place in ["", "/hls", "/exports"] {
       let before = try count()
       try package.scratch.file("output/walk\(place)/new", [UInt8](repeating: 1, count: 50_000))
       #expect(try count() >= before + 50_000, "\(place)")

@@ -69,27 +69,6 @@ import Testing
     ).run(nowMs: start(second))
   }
 
-  /// Expects that readers find the same in both places.
-  private func expectSame() throws {
-    let names = try FileManager.default.subpathsOfDirectory(atPath: directory.path).filter { name in
-      let hasBytes = DurableFile.isFile(directory.path + "/" + name) && !name.hasPrefix(".")
-      return hasBytes && name != SessionRetention.file && !name.hasSuffix(".m4s") && !name.contains("/init-")
-    }
-    let stored = objects.keys.filter { $0.hasPrefix("output/walk/") }.map { String($0.dropFirst("output/walk/".count)) }
-    #expect(stored.filter { !$0.hasSuffix(".m4s") && !$0.contains("/init-") } == names.sorted())
-    for name in names {
-      let bytes = try DurableFile.contents(of: directory.path + "/" + name, limit: .max)
-      #expect(objects["output/walk/" + name] == bytes, "\(name)")
-    }
-    for name in HLSPlaylist.files(in: objects["output/walk/hls/session.m3u8"] ?? []) {
-      #expect(objects["output/walk/hls/" + name] != nil, "\(name)")
-    }
-    let report = try StoredSessions(objects, name: "s3://test/").verify(
-      package.session, in: package.scratch.directory("verified-\(UUID().uuidString)"), copying: { _, _ in },
-      progress: { _, _ in })
-    #expect(report.problems.isEmpty, "\(report.problems)")
-  }
-
   @Test func oldSegmentsGoAsInADirectory() throws {
     let store = try store()
     try publish(0..<80, store)
@@ -97,18 +76,18 @@ import Testing
     let report = retain(store, at: 80)
     let wanted = try retainDirectory(at: 80)
     #expect(report.failures.isEmpty && report.removed == wanted.removed && report.segments == 6, "\(report.failures)")
-    try expectSame()
+    try package.expectSame()
     #expect(try store.session(package.session).published()?.retention?.isRemoving == false)
     #expect(objects.keys.allSatisfy { !$0.hasPrefix("behind/") })
     // The session goes on, and its numbers, too.
     try publish(80..<100, store)
-    try expectSame()
+    try package.expectSame()
     // Nothing comes back.
     let old = try package.batch(0..<10)
     #expect(throws: BatchTooOld.self) { _ = try store.prepare(reader(old), cancellation: .never) }
     _ = retain(store, at: 100)
     _ = try retainDirectory(at: 100)
-    try expectSame()
+    try package.expectSame()
     // The files of the playlists before go when players had their time.
     package.pass(ms: 301_000)
     #expect(store.flushPending(all: true).isEmpty)
@@ -125,12 +104,12 @@ import Testing
       #expect(report.failures.isEmpty, "\(report.failures)")
       #expect(try report.removed == retainDirectory(at: second).removed)
       #expect(report.segments > 60)
-      try expectSame()
+      try package.expectSame()
     }
     let published = try #require(try store.session(package.session).published())
     #expect(published.pages.isEmpty && published.retention?.segments == 134)
     try publish(720..<730, store)
-    try expectSame()
+    try package.expectSame()
   }
 
   private func reader(_ batch: String) throws -> BatchReader {
@@ -154,7 +133,7 @@ import Testing
       },
     ]
     #expect("\(try #require(errors[0]))" == "\(try #require(errors[1]))")
-    try expectSame()
+    try package.expectSame()
   }
 
   @Test func removalIsFinishedAfterAFailureAtAnyWrite() throws {
@@ -165,7 +144,7 @@ import Testing
     #expect(retain(store, at: 80).segments == 6)
     let writes = objects.puts
     _ = try retainDirectory(at: 80)
-    try expectSame()
+    try package.expectSame()
     #expect(writes > 5)
     for write in 0..<writes {
       for key in objects.keys { objects[key] = nil }
@@ -175,7 +154,7 @@ import Testing
       #expect(retain(store, at: 80).failures.count == 1, "write \(write)")
       objects.fail(from: nil)
       #expect(retain(store, at: 80).failures.isEmpty, "write \(write)")
-      try expectSame()
+      try package.expectSame()
     }
   }
 
@@ -196,7 +175,7 @@ import Testing
     objects.before(nil)
     for next in others.withLock({ $0 }) { try publish(next, worker) }
     #expect(worker.flushPending(all: true).isEmpty && store.flushPending(all: true).isEmpty)
-    try expectSame()
+    try package.expectSame()
   }
 
   /// Nothing was published in it for long. Its end is announced before it goes as a whole.

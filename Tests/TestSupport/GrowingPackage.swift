@@ -100,6 +100,34 @@ package final class GrowingPackage: Sendable {
     BatchEncoder(BatchEncoder.Options(), publishingTo: store, keyFrames: KeyFrameCache())
   }
 
+  /// Expects that readers of a session find the same in both places, and that the stored one is whole.
+  package func expectSame(_ session: String = "walk") throws {
+    let (path, prefix) = (output + "/" + session, "output/" + session + "/")
+    let isThere = FileManager.default.fileExists(atPath: path)
+    let names = try (isThere ? FileManager.default.subpathsOfDirectory(atPath: path) : []).filter { name in
+      let hasBytes = DurableFile.isFile(path + "/" + name) && !name.hasPrefix(".")
+      return hasBytes && name != SessionRetention.file && !name.hasSuffix(".m4s") && !name.contains("/init-")
+    }
+    let stored = objects.keys.filter { $0.hasPrefix(prefix) }.map { String($0.dropFirst(prefix.count)) }
+    // The index of a store has the record of the end.
+    let inHead = [SessionEnd.file]
+    #expect(
+      stored.filter { !$0.hasSuffix(".m4s") && !$0.contains("/init-") }
+        == names.filter { !inHead.contains($0) }.sorted(),
+      "\(session)")
+    for name in names where !inHead.contains(name) {
+      let bytes = try DurableFile.contents(of: path + "/" + name, limit: .max)
+      #expect(objects[prefix + name] == bytes, "\(session)/\(name)")
+    }
+    for name in HLSPlaylist.files(in: objects[prefix + "hls/session.m3u8"] ?? []) {
+      #expect(objects[prefix + "hls/" + name] != nil, "\(session)/\(name)")
+    }
+    guard isThere, let id = SessionID(session) else { return }
+    let report = try StoredSessions(objects, name: "s3://test/").verify(
+      id, in: scratch.directory("verified-\(UUID().uuidString)"), copying: { _, _ in }, progress: { _, _ in })
+    #expect(report.problems.isEmpty, "\(report.problems)")
+  }
+
   /// The files of `hls/` in the directory.
   package func files() throws -> Set<String> { Set(try TestSupport.names(in: output + "/walk/hls")) }
 

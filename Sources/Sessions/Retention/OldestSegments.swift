@@ -38,7 +38,7 @@ struct OldestSegments<Sessions: SessionsWithSizes> {
     for id in ids {
       guard shouldContinue() else { return [] }
       guard let size = sessions.bytes(of: id) else { continue }
-      excess += size.lasting
+      excess = min(excess + size.lasting, SessionBytes.maximum)
       sizes[id] = size
     }
     guard excess > 0 else { return [] }
@@ -56,7 +56,10 @@ struct OldestSegments<Sessions: SessionsWithSizes> {
       let rule = RemovalRule.starting(beforeMs: start + 1, idleSinceMs: idleSinceMs)
       // The last segment of a session stays, unless all of it may go.
       if try next == nil && !list.isOver(rule) { continue }
-      excess -= sizes[list.session]?.ofSegment(video: list.bytesOfVideo(start)) ?? 0
+      if let size = sizes[list.session] {
+        // Its other files go with the session.
+        excess -= size.ofSegment(video: list.bytesOfVideo(start)) + (next == nil ? size.shared : 0)
+      }
       ends[list.session] = start + 1
       if let next { queue.add(next, list) }
     }

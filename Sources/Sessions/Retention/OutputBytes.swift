@@ -26,7 +26,8 @@ final class OutputBytes: Sendable {
   func bytes(of session: SessionID, nowMs: Int64 = WallClock.nowMs) throws(DiskError) -> SessionBytes? {
     let path = output + "/\(session)"
     guard try DurableFile.isDirectory(path) else { return nil }
-    let places = [path, path + "/" + HLSPackage.directory, path + "/" + ThumbnailPackage.directory]
+    let places =
+      [path] + [HLSPackage.directory, ThumbnailPackage.directory, ExportedFile.directory].map { path + "/" + $0 }
     let changesNs = (places + [SupersededLists.file(of: session, in: output)]).map(Self.changedNs)
     if let known = known.withLock({ $0[session] }), known.changesNs == changesNs { return known.bytes }
     let superseded = try SupersededLists(output: output).names(of: session)
@@ -40,6 +41,9 @@ final class OutputBytes: Sendable {
     }
     if let found = try Self.count(in: places[2], by: Kind.init(ofFile:)) {
       bytes.described += found[.described].bytes
+      bytes.shared += found[.shared].bytes + found.own
+    }
+    if let found = try Self.count(in: places[3], by: { _ in .shared }) {
       bytes.shared += found[.shared].bytes + found.own
     }
     let isSettled = changesNs.allSatisfy { $0 / 1_000_000 < nowMs - Self.settledMs }

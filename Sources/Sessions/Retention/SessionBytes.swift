@@ -21,7 +21,7 @@ struct SessionBytes: Sendable, Equatable {
   var live = 0
   /// Manifests, words, events and thumbnails of the segments.
   var described = 0
-  /// The files of the session as a whole.
+  /// The files of the session as a whole, also those that were made at its end.
   var shared = 0
   /// The files of `hls/` that the playlist does not name any more. They go some minutes later.
   var superseded = 0
@@ -35,7 +35,7 @@ struct SessionBytes: Sendable, Equatable {
   ///
   /// - Parameter video: the size of its video.
   func ofSegment(video: Int) -> Int {
-    let fragment = videos == 0 ? 0 : Int(Double(video) * Double(live) / Double(videos))
+    let fragment = videos == 0 ? 0 : Self.whole(Double(video) * Double(live) / Double(videos))
     return video + fragment + described / max(1, segments)
   }
 
@@ -46,7 +46,7 @@ struct SessionBytes: Sendable, Equatable {
   ///   - segments: their number.
   func scaled(toVideos videos: Int, segments: Int) -> SessionBytes {
     func scaled(_ bytes: Int, _ wanted: Int, _ own: Int) -> Int {
-      own == 0 ? 0 : Int(Double(bytes) * Double(wanted) / Double(own))
+      own == 0 ? 0 : Self.whole(Double(bytes) * Double(wanted) / Double(own))
     }
     var bytes = SessionBytes()
     (bytes.videos, bytes.segments) = (videos, segments)
@@ -57,11 +57,14 @@ struct SessionBytes: Sendable, Equatable {
   }
 
   static func += (sum: inout SessionBytes, other: SessionBytes) {
-    sum.videos += other.videos
-    sum.segments += other.segments
-    sum.live += other.live
-    sum.described += other.described
-    sum.shared += other.shared
-    sum.superseded += other.superseded
+    for part in [\Self.videos, \.segments, \.live, \.described, \.shared, \.superseded] {
+      sum[keyPath: part] = min(sum[keyPath: part] + other[keyPath: part], maximum)
+    }
   }
+
+  /// More than any store has. Four of these and one more are an `Int`.
+  static let maximum = 1 << 60
+
+  /// Returns a number of bytes. A head that others have written may claim any.
+  private static func whole(_ bytes: Double) -> Int { Int(min(bytes, Double(maximum))) }
 }

@@ -19,6 +19,8 @@ package final class StoredHeads: Sendable {
     let isRemoving: Bool
     /// Whether compaction has nothing left to do, whatever the ages of segments.
     let isCompact: Bool
+    /// Whether the segments and bytes can be those of its lists. A head that others have written may claim any.
+    let isPlausible: Bool
   }
 
   package enum Content: Sendable, Equatable {
@@ -359,11 +361,17 @@ extension StoredHeads.Totals {
     let gaps = zip(parts, nexts).reduce(index.gaps.count) {
       $0 + $1.0.gaps + ($1.0.last.gap(before: $1.1) == nil ? 0 : 1)
     }
+    let listed = index.entries.reduce(0) { $0 + $1.bytes }
+    let segments = index.count - index.entries.count
+    let areIn = segments <= published.pages.count * ObjectSession.Page.size
+    let isPlausible =
+      areIn && (0...segments * SegmentManifest.maximumVideoBytes).contains(index.bytes - listed)
+      && listed <= index.entries.count * SegmentManifest.maximumVideoBytes
     self.init(
       startMs: index.startMs, endMs: index.endMs, frames: index.frames, segments: index.count, gaps: gaps,
       bytes: index.bytes, isComplete: index.isComplete, labels: index.totals.labels,
       removed: published.retention?.segments ?? 0,
-      isRemoving: published.retention?.isRemoving == true, isCompact: published.isCompact)
+      isRemoving: published.retention?.isRemoving == true, isCompact: published.isCompact, isPlausible: isPlausible)
   }
 }
 

@@ -15,9 +15,15 @@ final class StoredBytes: Sendable {
   /// A session is measured again when its videos have grown or shrunk by one part of so many.
   private static let tolerance = 4
 
+  private struct Measured {
+    let bytes: SessionBytes
+    /// Whether the session had ended then, and at the look before, too: files may be made at its end.
+    let (isComplete, isSettled): (Bool, Bool)
+  }
+
   private let store: StoredSessions
   /// The sessions that were measured.
-  private let known = Mutex<[SessionID: SessionBytes]>([:])
+  private let known = Mutex<[SessionID: Measured]>([:])
 
   init(of store: StoredSessions) { self.store = store }
 
@@ -30,21 +36,28 @@ final class StoredBytes: Sendable {
   ) throws -> [SessionID: SessionBytes] {
     var measured = known.withLock { $0.filter { sessions[$0.key] != nil } }
     let wanted = sessions.compactMap { id, totals -> (id: SessionID, totals: StoredHeads.Totals, change: Int)? in
-      let before = measured[id]
-      let change = abs(totals.bytes - (before?.videos ?? 0))
-      return before == nil || Self.tolerance * change > before?.videos ?? 0 ? (id, totals, change) : nil
+      guard let before = measured[id] else { return (id, totals, totals.bytes) }
+      let change = abs(totals.bytes - before.bytes.videos)
+      let isOld = Self.tolerance * change > before.bytes.videos || totals.isComplete && !before.isSettled
+      return isOld ? (id, totals, change) : nil
     }.sorted { $0.change > $1.change }.prefix(Self.maximumMeasured)
     let found = try ParallelFetch.map(Array(wanted)) { [self] in
       try measure($0.id, $0.totals)
     } progress: { _ in
       try cancellation.check()
     }
-    for (session, bytes) in zip(wanted, found) { measured[session.id] = bytes }
+    for (session, bytes) in zip(wanted, found) {
+      let isComplete = session.totals.isComplete
+      let isSettled = isComplete && measured[session.id]?.isComplete == true
+      measured[session.id] = bytes.map { Measured(bytes: $0, isComplete: isComplete, isSettled: isSettled) }
+    }
     known.withLock { [measured] in $0 = measured }
-    let all = measured.values.reduce(into: SessionBytes()) { $0 += $1 }
+    let all = measured.values.reduce(into: SessionBytes()) { $0 += $1.bytes }
     return sessions.reduce(into: [:]) { bytes, session in
       let (id, totals) = session
-      bytes[id] = (measured[id] ?? all).scaled(toVideos: totals.bytes, segments: totals.segments)
+      var found = (measured[id]?.bytes ?? all).scaled(toVideos: totals.bytes, segments: totals.segments)
+      if let own = measured[id] { found.shared = own.bytes.shared }
+      bytes[id] = found
     }
   }
 
@@ -67,6 +80,8 @@ final class StoredBytes: Sendable {
       sum + (entry.pack.map { $0.manifest.count + max(0, $0.fragment.count - entry.bytes) } ?? 0)
     }
     let firstMs = entries[0].startMs
+    let exported = totals.isComplete ? try objects(in: ExportedFile.directory + "/", of: session) : []
+    sample.shared = exported.reduce(0) { $0 + $1.size }
     for folder in ["", ThumbnailPackage.directory + "/"] {
       for object in try objects(in: folder, of: session, from: firstMs) {
         switch SessionBytes.Kind(ofFile: object.name) {
@@ -88,12 +103,14 @@ final class StoredBytes: Sendable {
     return bytes
   }
 
-  /// Returns the objects of a folder of a session whose names come behind a segment's, but not those of folders in it.
+  /// Returns the objects of a folder of a session, but not those of folders in it.
+  ///
+  /// - Parameter startMs: returns those whose names come behind this segment's; nil for all.
   private func objects(
-    in folder: String, of session: ObjectSession, from startMs: Int64
+    in folder: String, of session: ObjectSession, from startMs: Int64? = nil
   ) throws -> [(name: String, size: Int)] {
     let prefix = session.key(folder)
-    var walk = store.walk(prefix, after: prefix + StoredPublications.stem(startMs))
+    var walk = store.walk(prefix, after: startMs.map { prefix + StoredPublications.stem($0) })
     var found: [(name: String, size: Int)] = []
     while found.count < Self.maximumListed, let page = try walk.next() {
       for object in page {

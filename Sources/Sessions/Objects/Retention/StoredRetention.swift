@@ -116,7 +116,14 @@ package struct StoredRetention: Sendable {
 
   /// Removes the oldest segments of all sessions.
   private func removeOldest(beyond maximum: Int, _ pass: Pass, _ report: inout RetentionReport) throws {
-    let sessions = heads.published
+    // One head that claims too much would remove the segments of all others.
+    let all = heads.published
+    let sessions = all.filter(\.value.isPlausible)
+    report.failures += all.keys.filter { sessions[$0] == nil }.sorted { $0.description < $1.description }.map { id in
+      BadSession(
+        store.name + store.session(id).headKey, "it counts other segments or bytes than it lists",
+        advice: StoredIndex.advice)
+    }
     let sized = SizedStore(
       store: store, sessions: sessions, sizes: try bytes.bytes(of: sessions, cancellation),
       isOver: { rule, session, published in try isOver(rule, session, published, pass) })

@@ -80,7 +80,7 @@ struct StoredSegments: OrderedSegments {
     (pages, last) = (published.pages[...], published.index.entries[...])
     // Another process may make a pass at the same time: what it has removed is not to be removed a second time.
     let removed = (published.retention?.segments ?? 0) - known.removed
-    if removed > 0 { bytes = Int(Double(known.bytes) / Double(known.segments) * Double(removed)) }
+    if removed > 0 { bytes = Int(Double(known.bytes) * min(1, Double(removed) / Double(known.segments))) }
   }
 
   private mutating func upcoming() throws -> SessionEntry? {
