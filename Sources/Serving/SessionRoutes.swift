@@ -99,9 +99,7 @@ package final class SessionRoutes: Sendable {
     Route(ofPlayback: "timeline.json") { _, playback, _ in
       HTTPResponse(.json, playback.timeline, tag: playback.digest)
     },
-    Route(ofPlayback: "faults.json") { _, playback, _ in
-      HTTPResponse(.json, playback.faults, tag: "\(playback.digest)-faults")
-    },
+    Route(ofSession: "faults.json", through: .session, isGlance: true) { try $0.faults(of: $1, $2) },
     Route(ofPlayback: "session.m3u8") { try $0.playlist("session.m3u8", of: $1, $2) },
     Route(ofPlayback: "iframes.m3u8") { try $0.playlist("iframes.m3u8", of: $1, $2) },
     Route(ofPlayback: "multivariant.m3u8") { try $0.playlist("multivariant.m3u8", of: $1, $2) },
@@ -146,6 +144,15 @@ package final class SessionRoutes: Sendable {
   ) throws -> HTTPResponse? {
     guard let playback = try catalog.playback(of: session) else { return Self.noSession(session) }
     return try body(playback)
+  }
+
+  /// The numbers of faults. With `for=list`, long sessions of a store are not read for them.
+  private func faults(of session: SessionID, _ request: HTTPRequest) throws -> HTTPResponse? {
+    if request.argument("for") == "list", catalog.isCostly(session) {
+      return HTTPResponse(.json, SessionPlayback.unreadFaults(of: session))
+    }
+    try catalog.prepare(session, progress: request.requireClient)
+    return try withPlayback(of: session) { HTTPResponse(.json, $0.faults, tag: "\($0.digest)-faults") }
   }
 
   /// A published file, or a fragment, an initialization or captions of the playlists.

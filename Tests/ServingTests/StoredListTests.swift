@@ -64,6 +64,45 @@ import Testing
     #expect(names(changed).first == "s998999" && changed.contains(#""frames":77"#) && !changed.contains("s999600"))
   }
 
+  /// The size of the store does not delay the first page.
+  @Test func firstPageOfAHundredThousandSessionsNeedsTwentyRequestsAtMost() throws {
+    try store.publish([store.batch(0..<5)])
+    let count = 100_000
+    let heads = ManyHeads(
+      count, like: String(decoding: try #require(store.objects["index/walk/head.json"]), as: UTF8.self))
+    let routes = store.routes(try store.stored(heads))
+    let first = routes.text("/sessions.json?limit=500")
+    #expect(heads.counts.requests <= 20 && names(first).first == "s000999" && first.contains(#""partial":true"#))
+    guard Extent.isFull else { return }
+    try routes.refreshList()
+    #expect(heads.counts.requests == count / 1_000 + 1 + count)
+    let known = heads.counts.requests
+    let page = routes.text("/sessions.json?limit=500")
+    #expect(page.contains(#""total":100000"#) && names(page).first == "s099999" && names(page).count == 500)
+    #expect(heads.counts.requests == known)
+  }
+
+  /// A page of the list asks for the faults of each session in view.
+  @Test func longSessionIsNotCopiedForItsFaultsInAList() throws {
+    try store.publish([store.batch(0..<505, everySeconds: 5)])
+    let id = try store.generated()
+    let routes = store.routes(try store.stored())
+    try routes.refreshList()
+    _ = client.requests()
+    let address = "/sessions/walk/faults.json"
+    #expect(
+      routes.text(address + "?for=list") == #"{"format":"session-faults/1","session":"walk","unread":true}"# + "\n")
+    #expect(client.requests().count <= 1)
+    let wanted = try store.routesOfDirectory()
+    let short = "/sessions/\(id)/faults.json"
+    #expect(routes.text(short + "?for=list") == wanted.text(short) && routes.text(short) == wanted.text(short))
+    // Once it is copied, its faults are known.
+    #expect(routes.text(address) == wanted.text(address))
+    #expect(
+      routes.text(address + "?for=list") == wanted.text(address)
+        && wanted.text(address + "?for=list") == wanted.text(address))
+  }
+
   @Test func listIsReadOnTimeAlsoWithoutAThreadThatKeepsIt() throws {
     try heads(0..<3)
     let routes = store.routes(try store.stored())

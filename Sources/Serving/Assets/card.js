@@ -94,7 +94,8 @@ export class Card {
   /** Adds facts from the manifests. A session that has changed or was removed since then keeps its tags. */
   async #addFaults() {
     try {
-      const {refused, problems} = await (await inTurn(() => ask(`${this.#path}faults.json`))).json();
+      const {refused, problems, unread} = await (await inTurn(() => ask(`${this.#path}faults.json?for=list`))).json();
+      if (unread) this.#tag('not checked', '');
       if (refused) this.#tag(count(refused, 'refused frame'), 'refused');
       if (problems) this.#tag(problems === 1 ? 'damaged' : count(problems, 'damaged part'), 'bad');
     } catch (error) {

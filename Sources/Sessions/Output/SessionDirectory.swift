@@ -168,6 +168,7 @@ package struct SessionDirectory {
   ///
   /// - Throws: ``DamagedOutput``.
   package func manifest(_ startMs: Int64) throws -> (segment: PublishedSegment, json: JSONValue) {
+    try videos?.requireManifest(startMs)
     let name = SegmentName.manifest(startMs)
     guard let bytes = try bytes(of: name, limit: SegmentManifest.maximumBytes) else {
       throw DamagedOutput(path: path + "/" + name, cause: "not a readable file")
@@ -200,6 +201,7 @@ package struct SessionDirectory {
   package func soundManifest(
     _ startMs: Int64, in directory: Directory
   ) throws -> (segment: PublishedSegment, json: JSONValue, stamp: FileStamp?) {
+    try videos?.requireManifest(startMs)
     let name = SegmentName.manifest(startMs)
     let file = try directory.stampedContents(of: name, limit: SegmentManifest.maximumBytes)
     guard case .bytes(let bytes)? = file.contents else {

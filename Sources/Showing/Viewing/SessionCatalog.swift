@@ -111,6 +111,17 @@ public final class SessionCatalog: Sendable {
   /// Whether the sessions are in a store, so that each look takes time.
   package var isRemote: Bool { stored != nil }
 
+  /// Maximum number of segments of a stored session that is copied for a list.
+  private static let maximumForLists = 100
+
+  /// Whether a list should do without the faults of a session: it is stored, and copying it would take many requests.
+  package func isCostly(_ session: SessionID) -> Bool {
+    guard let stored, stored.knownCopy(of: session) == nil,
+      case .published(let totals)? = stored.heads.content(of: session)?.content
+    else { return false }
+    return totals.segments > Self.maximumForLists
+  }
+
   /// Brings the copy of a stored session up to date, for the calls of the next moments. A directory needs no such call.
   ///
   /// - Parameter progress: called now and then; an error that it throws ends the copying. The next call goes on.

@@ -108,6 +108,13 @@ public final class SessionPlayback: Sendable {
     ]).bytes() + [UInt8(ascii: "\n")]
   }
 
+  /// The answer in place of ``faults`` if nobody has read the session.
+  package static func unreadFaults(of session: SessionID) -> [UInt8] {
+    JSONValue.object([
+      "format": .string("session-faults/1"), "session": .string(session.description), "unread": .bool(true),
+    ]).bytes() + [UInt8(ascii: "\n")]
+  }
+
   /// Returns the playlist of key frames, `iframes.m3u8`, the multivariant playlist, `multivariant.m3u8`, or that of captions,
   /// `captions.m3u8`. The first two read the tables of all videos.
   ///

@@ -22,6 +22,10 @@ package final class SessionCopy: VideoFiles {
     var words: [String: ObjectTag] = [:]
     /// The starts of the manifests that were fetched and not published here, because the copy was ended.
     var fetched: Set<Int64> = []
+    /// The manifests that cannot be read, by the starts of their segments, and when to try again, in monotonic milliseconds.
+    var (damage, retryMs): ([Int64: BadSession], Int) = ([:], 0)
+    /// Those of them that were fetched since, and not published here.
+    var mended: Set<Int64> = []
     /// Bytes of the files beside the videos.
     var bytes = 0
     /// Of the session's directory, as this object has left it; nil before the first publication.
@@ -32,6 +36,7 @@ package final class SessionCopy: VideoFiles {
   private let session: ObjectSession
   private let store: StoredSessions
   private let space: CopySpace
+  private let clock: @Sendable () -> Int
   private let state = Mutex(State())
   /// A file is fetched once, whatever the number of requests.
   private let fetching = KeyLocks<String>()
@@ -41,10 +46,19 @@ package final class SessionCopy: VideoFiles {
   private var new: String { output + "/new" }
   private var videos: String { output + "/videos" }
 
-  /// - Parameter output: a new directory of this copy alone.
-  init(of session: ObjectSession, in store: StoredSessions, _ space: CopySpace, output: String, staging: Staging) throws
-  {
-    (self.session, self.store, self.space, self.output) = (session, store, space, output)
+  /// Maximum number of manifests of a session that may be damaged; those of all others are shown.
+  private static let maximumDamage = 16
+  /// Milliseconds after which damaged manifests are fetched again.
+  private static let retryMs = 10_000
+
+  /// - Parameters:
+  ///   - output: a new directory of this copy alone.
+  ///   - clock: monotonic milliseconds.
+  init(
+    of session: ObjectSession, in store: StoredSessions, _ space: CopySpace, output: String, staging: Staging,
+    clock: @escaping @Sendable () -> Int
+  ) throws {
+    (self.session, self.store, self.space, self.output, self.clock) = (session, store, space, output, clock)
     for path in [new, videos, directory + "/" + HLSPackage.directory] { try staging.makeDirectory(path) }
   }
 
@@ -57,10 +71,11 @@ package final class SessionCopy: VideoFiles {
   /// The tag of the head that the copy is of.
   var tag: ObjectTag? { state.withLock { $0.tag } }
 
-  /// Whether the copy is of this head. One without a tag is compared by its segments.
+  /// Whether the copy is of this head. One without a tag is compared by its segments. With a damaged manifest it is for some seconds only.
   func isOf(_ head: ObjectSession.Head) -> Bool {
     state.withLock { state in
-      state.tag == head.tag && (head.tag != nil || state.index?.published.index == head.published?.index)
+      guard state.damage.isEmpty || clock() < state.retryMs else { return false }
+      return state.tag == head.tag && (head.tag != nil || state.index?.published.index == head.published?.index)
     }
   }
 
@@ -81,7 +96,7 @@ package final class SessionCopy: VideoFiles {
   ///   - head: of the session, with something published.
   ///   - progress: called now and then; an error that it throws ends the copy, and the next call goes on.
   /// - Returns: false if the session is another one now: it was deleted and published again.
-  /// - Throws: ``BadSession`` if an object is missing, or not the one that the index lists; an error of the store or the disk.
+  /// - Throws: ``BadSession`` if many manifests are missing, or not those that the index lists; an error of the store or the disk.
   func update(to head: ObjectSession.Head, progress: () throws -> Void) throws -> Bool {
     let old = state.withLock { $0 }
     guard let index = try StoredIndex(of: session, head) else { return false }
@@ -99,17 +114,21 @@ package final class SessionCopy: VideoFiles {
     else {
       return false
     }
-    let new = entries.filter { old.entries[$0.startMs] == nil }
+    let new = entries.filter { old.entries[$0.startMs] == nil || old.damage[$0.startMs] != nil }
     let hasLabels = index.published.labels != old.index?.published.labels ?? 0
     let listed = try list(new, of: entries, isWhole: hasLabels, progress: progress)
     try fetch(new.filter { !old.fetched.contains($0.startMs) }, listed, progress)
     let words = listed.words.filter { byStart[$0.value.startMs] != nil && old.words[$0.key] != $0.value.tag }
     try fetch(words.keys, progress)
+    // Those that are still damaged have their empty files.
+    let mended = state.withLock { $0.mended }
+    let changed = new.filter { old.entries[$0.startMs] == nil || mended.contains($0.startMs) }
+    let isSame = changed.isEmpty && words.isEmpty && head.tag != nil && head.tag == old.tag
     do {
-      try publish(new, words: words.keys.sorted(), index.views(of: entries) + index.records)
+      if !isSame { try publish(changed, words: words.keys.sorted(), index.views(of: entries) + index.records) }
     } catch {
       // Fetch again what something else has removed.
-      state.withLock { $0.fetched = [] }
+      state.withLock { ($0.fetched, $0.mended) = ([], []) }
       throw error
     }
     let stamp = try Directory(opening: output).stamp(of: session.id.description)
@@ -118,7 +137,9 @@ package final class SessionCopy: VideoFiles {
       (state.index, state.pages, state.entries) = (index, pages, byStart)
       state.videos.formUnion(listed.videos)
       for (name, word) in words { state.words[name] = word.tag }
-      state.fetched = []
+      state.damage = state.damage.filter { byStart[$0.key] != nil && !state.mended.contains($0.key) }
+      (state.fetched, state.mended) = ([], [])
+      state.retryMs = clock() + Self.retryMs
       state.kept.isSettled = false
     }
     return true
@@ -129,6 +150,7 @@ package final class SessionCopy: VideoFiles {
   /// - Throws: ``BadSession`` if its manifest is missing, or not the one that the index lists; an error of the store or the disk.
   func copy(only entry: SessionEntry) throws {
     try fetch([entry], Listed()) {}
+    try requireManifest(entry.startMs)
     try move(SegmentName.manifest(entry.startMs))
     let stamp = try Directory(opening: output).stamp(of: session.id.description)
     state.withLock { state in
@@ -212,9 +234,29 @@ package final class SessionCopy: VideoFiles {
       PackPlace.groups(of: entries, \.manifest),
       { [self] group in
         for entry in group { remove(new + "/" + SegmentName.manifest(entry.startMs)) }
-        try objects.fetchManifests(of: group)
+        try note(objects.markedManifests(of: group), of: group)
         for entry in group { try date(entry, listed) }
       }, progress: { _ in try progress() })
+  }
+
+  /// - Throws: a fault if there are many.
+  private func note(_ faults: [Int64: BadSession], of group: [SessionEntry]) throws {
+    let count = state.withLock { state in
+      for startMs in group.map(\.startMs) {
+        if let fault = faults[startMs] {
+          state.damage[startMs] = fault
+          state.mended.remove(startMs)
+        } else if state.damage[startMs] != nil {
+          state.mended.insert(startMs)
+        }
+      }
+      return state.damage.count - state.mended.count
+    }
+    if count > Self.maximumDamage, let first = faults.values.first { throw first }
+  }
+
+  package func requireManifest(_ startMs: Int64) throws {
+    if let bad = state.withLock({ $0.damage[startMs] }) { throw bad }
   }
 
   /// Counts a new manifest, and gives it the time of its publication: live playlists go by that.

@@ -29,6 +29,23 @@ struct StoredObjects: Sendable {
     }
   }
 
+  /// Copies the manifests of segments that one request fetches. In the place of one that is missing, or not the one that the index lists, it
+  /// makes an empty file.
+  ///
+  /// - Returns: the faults, by the starts of their segments.
+  func markedManifests(of group: [SessionEntry]) throws -> [Int64: BadSession] {
+    do {
+      try fetchManifests(of: group)
+      return [:]
+    } catch let bad as BadSession where bad.file != session.place {
+      guard group.count == 1 else {
+        return try group.reduce(into: [:]) { try $0.merge(markedManifests(of: [$1])) { $1 } }
+      }
+      try DurableFile.create(path + "/" + SegmentName.manifest(group[0].startMs), [], isDurable: false)
+      return [group[0].startMs: bad]
+    }
+  }
+
   /// Returns why bytes are not the manifest that the index lists; nil if they are.
   private func fault(_ bytes: [UInt8], _ entry: SessionEntry) -> String? {
     do throws(DamagedOutput) {

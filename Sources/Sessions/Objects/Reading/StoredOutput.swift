@@ -180,7 +180,7 @@ package final class StoredOutput: Sendable {
       return state.number
     }
     return try SessionCopy(
-      of: store.session(id), in: store, space, output: "\(scratch.path)/\(number)", staging: staging)
+      of: store.session(id), in: store, space, output: "\(scratch.path)/\(number)", staging: staging, clock: clock)
   }
 
   /// Copies a session, or what is new of it. Call it with the session locked.
