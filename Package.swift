@@ -250,7 +250,9 @@ let package = Package(
       of: [
         "FileSystem", "JSON", "Notifying", "SegmentEncoder", "CLinux", .product(name: "Logging", package: "swift-log"),
       ]),
-    tests("RemoteServiceTests", in: "EndToEnd/", of: ["FileSystem", "JSON", "FrameBatches", "Remote", "ShowStore"]),
+    tests(
+      "RemoteServiceTests", in: "EndToEnd/",
+      of: ["FileSystem", "JSON", "FrameBatches", "Remote", "ShowSessions", "ShowStore"]),
     tests("BrowserTests", in: "EndToEnd/"),
     tests("SystemTests", in: "EndToEnd/"),
     .target(
