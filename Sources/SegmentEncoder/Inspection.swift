@@ -50,6 +50,7 @@ package struct InspectedBatch {
           return .object(["startMs": .number(startMs), "endMs": .number(startMs + $0.gapAfterMs)])
         }),
     ]).setting(pointers > 0 ? ["touches": .number(pointers)] : [:])
+      .setting(batch.labels.isEmpty ? [:] : ["labels": .number(batch.labels.count)])
   }
 
   /// Reads a batch and decodes the frames of its sessions.
@@ -58,13 +59,14 @@ package struct InspectedBatch {
   ///   - path: a directory or a file; `-` is standard input.
   ///   - files: the images that the batch consists of; then `path` is their directory, which names the batch.
   ///   - parts: the limits of the batches that a folder is split into.
-  /// - Returns: the sessions that would be published, at least one, and those that would be refused.
+  /// - Returns: the sessions that would be published, those that would be refused, and the labels that would be added to a published
+  ///   session: at least one of the first and the last.
   /// - Throws: ``BadBatch`` where the batch would be quarantined, ``DiskError``.
   package static func sessions(
     of path: String, files: [String] = [], _ options: BatchEncoder.Options, _ parts: PartLimits? = nil
-  ) throws -> (found: [InspectedBatch], refused: [RefusedSession]) {
+  ) throws -> (found: [InspectedBatch], refused: [RefusedSession], additions: [LabelAddition]) {
     var input = options.input
-    input.takesFew = true
+    (input.takesFew, input.takesAdditions) = (true, true)
     let batch = try BatchSessions(
       reading: path, files: files, options: input, limits: options.limits, unpacker: options.decoders)
     let batches = try parts.map(batch.parts) ?? [batch]
@@ -83,8 +85,8 @@ package struct InspectedBatch {
         refused.append(RefusedSession(session: source.batch.session.description, error: bad))
       }
     }
-    guard !found.isEmpty else { throw refused[0].error }
-    return (found, refused)
+    if found.isEmpty, let first = refused.first { throw first.error }
+    return (found, refused, batch.additions)
   }
 
   private init(_ source: BatchReader, _ options: BatchEncoder.Options) throws {

@@ -68,7 +68,7 @@ import Testing
     #expect(receipts[0].refused.map(\.source) == ["session desk.ma b", "session desk.m2"])
     #expect(receipts[0].refused[1].reason.contains("can be decoded"))
     #expect(published() == ["desk.m1"])
-    let (inspected, refused) = try InspectedBatch.sessions(of: path, BatchEncoder.Options())
+    let (inspected, refused, _) = try InspectedBatch.sessions(of: path, BatchEncoder.Options())
     #expect(inspected.count == 1 && refused.count == 2)
   }
 

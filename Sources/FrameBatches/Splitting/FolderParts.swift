@@ -107,7 +107,11 @@ extension BatchSessions {
         refused.append(RefusedSession(session: reader.batch.session.description, error: bad))
       }
     }
-    guard let last = parts.last else { throw refused[0].error }
+    guard let last = parts.last else {
+      // A batch without pictures.
+      guard let first = refused.first else { return [self] }
+      throw first.error
+    }
     guard parts.count > readers.count || refused.count > self.refused.count else { return [self] }
     return parts.dropLast().map { BatchSessions(name: $0.batch.name, readers: [$0], refused: []) } + [
       BatchSessions(name: last.batch.name, readers: [last], refused: refused)

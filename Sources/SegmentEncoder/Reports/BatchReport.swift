@@ -69,7 +69,7 @@ package enum BatchReport {
     let profile = Profile()
     options.profile = profile
     do {
-      let (found, refused) = try InspectedBatch.sessions(of: path, options)
+      let (found, refused, _) = try InspectedBatch.sessions(of: path, options)
       report.members["sessions"] = .array(found.map { report.kept($0.value, as: ReportMembers.inspected) })
       report.members["refused"] = .array(refused.map { fault($0.error, &report) })
     } catch let bad as BadBatch {

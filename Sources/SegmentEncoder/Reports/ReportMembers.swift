@@ -29,6 +29,7 @@ enum ReportMembers {
     "batch": .name, "format": .message, "session": .name, "intervalMs": .integer, "capture": capture, "final": .bool,
     "startMs": .integer, "endMs": .integer, "segments": .integer, "frames": .list(inspectedFrame),
     "refused": .list(refused), "warnings": .list(.message), "touches": .integer,
+    SegmentLabels.key: .integer,
     "gaps": .list(.object(["startMs": .integer, "endMs": .integer])),
   ])
 

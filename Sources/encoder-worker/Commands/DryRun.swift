@@ -1,5 +1,6 @@
 import FileSystem
 import FrameBatches
+import JSON
 import SegmentEncoder
 
 /// The dry run of `encode`: it shows batches, and encodes nothing.
@@ -19,8 +20,9 @@ struct DryRun {
     for batch in batches {
       do {
         if let refusal = batch.refusal { throw refusal }
-        let (inspected, refused) = try InspectedBatch.sessions(
+        let (inspected, refused, additions) = try InspectedBatch.sessions(
           of: batch.path, files: batch.files, options, partLimits)
+        for addition in additions { results.print(json: addition.json, text: Self.text(addition)) }
         for session in inspected {
           results.print(json: session.json, text: Self.text(session))
           parts.add(session.batch.name, of: session.batch.session)
@@ -66,7 +68,32 @@ struct DryRun {
     lines += inspected.refused.map { "  refused \($0.source): \($0.reason)" }
     let pointers = batch.pointers.events.count
     if pointers > 0 { lines.append("  \(count(pointers, "pointer event"))") }
+    if !batch.labels.isEmpty { lines.append("  \(count(batch.labels.count, "label"))") }
     lines += inspected.warnings.map { "  warning: \($0)" }
     return lines.map(\.oneLine).joined(separator: "\n")
+  }
+
+  private static func text(_ addition: LabelAddition) -> String {
+    let (labels, warnings) = addition.labels
+    let lines =
+      [
+        "\(addition.name): labels, session \(addition.session), \(count(labels.count, "label")), would be added to what is published"
+      ] + labels.map { "  \($0.timeMs.dateText)   \($0.kind)  \($0.text.shortened(to: 200))" }
+      + warnings.map { "  warning: \($0)" }
+    return lines.map(\.oneLine).joined(separator: "\n")
+  }
+}
+
+extension LabelAddition {
+  /// Those of a batch, which have times of their own.
+  fileprivate var labels: (labels: [Label], warnings: [String]) { labels(from: 0) }
+
+  fileprivate var json: String {
+    let (labels, warnings) = labels
+    return JSONValue.object([
+      "batch": .string(name), "format": .string("labels"), "session": .string(session.description),
+      "labels": .number(labels.count), "startMs": .number(times?.lowerBound ?? 0),
+      "endMs": .number(times?.upperBound ?? 0), "warnings": .array(warnings.map { .string($0) }),
+    ]).line
   }
 }

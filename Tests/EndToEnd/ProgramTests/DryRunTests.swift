@@ -57,6 +57,35 @@ import Testing
     #expect(lines.contains("  gap                             7000"))
   }
 
+  /// A batch of labels for a session that is published: `encode` adds them.
+  @Test func labelsThatWouldBeAddedAreShown() throws {
+    let scratch = try ScratchDirectory()
+    let output = scratch.path("out")
+    #expect(try EncoderWorker.run("encode", Fixture("single-frame").path, "--output", output).status == 0)
+    let folder = try scratch.directory("more")
+    let labels =
+      #"[{"timeMs":1767859512840,"kind":"step","text":"Add\nto cart"},{"timeMs":1767859512600,"text":"a"},{}]"#
+    let text = #"{"version":1,"session":"single-frame","labels":\#(labels)}"#
+    try scratch.file("more/batch.json", Array(text.utf8))
+    let before = try snapshot(of: output)
+    let shown = try EncoderWorker.run("encode", folder, "--dry-run")
+    #expect(shown.status == 0, "\(shown.errors)")
+    #expect(
+      shown.text.split(separator: "\n").map(String.init) == [
+        "more: labels, session single-frame, 2 labels, would be added to what is published",
+        "  2026-01-08T08:05:12.600Z   mark  a", #"  2026-01-08T08:05:12.840Z   step  Add\nto cart"#,
+        "  warning: 1 label is left out: labels[2]: no \"timeMs\"",
+      ])
+    let json = try EncoderWorker.run("encode", folder, "--dry-run", "--json")
+    #expect(
+      json.text.contains(#""endMs":1767859512840,"format":"labels","labels":2,"session":"single-frame""#),
+      "\(json.text)")
+    #expect(try snapshot(of: output) == before)
+    let added = try EncoderWorker.run("encode", folder, "--output", output)
+    #expect(added.status == 0, "\(added.errors)")
+    #expect(try names(in: output + "/single-frame").contains { $0.hasSuffix(".labels.json") })
+  }
+
   @Test func batchThatWouldBeQuarantinedIsReported() throws {
     let scratch = try ScratchDirectory()
     let file = try scratch.file("rubbish.tar.gz", Array("rubbish".utf8))
