@@ -120,7 +120,7 @@ def labels():
 
 
 def agents():
-    """Makes a trajectory of cua."""
+    """Makes trajectories of cua and OSWorld, and a history of browser-use."""
     def record(number, **rest):
         return json.dumps({"created_at": str(139871523123400000 + 10_000_000 * number), **rest}).encode()
     click = {"type": "computer_call", "action": {"type": "click", "x": 10, "y": 20}}
@@ -131,6 +131,15 @@ def agents():
         ("turn_001/0003_function_call_result.json", record(2, item=call)), ("turn_001/0004_screenshot.png", b"")]
     seed("cua", "archive", container("run", files))
     seed("cua", "directory", container("run/", [("a/" + name, data) for name, data in files]))
+    actions = ["import pyautogui; pyautogui.click(1, y=2)", "pyautogui.write('a\\'b') # c", {"action_type": "CLICK", "x": 1}]
+    lines = [json.dumps({"action": action, "action_timestamp": "20260108@080512"}) for action in actions]
+    files = [("step_1_20260108@080512.png", b""), ("traj.jsonl", "\n".join(lines).encode())]
+    seed("names", "osworld", container("run", files))
+    step = {"model_output": {"action": [{"click": {"index": 3}}, {"navigate": {"url": "https://a/?b"}}]},
+            "result": [{"error": "no\nmore"}], "metadata": {"step_start_time": 1767859512.34, "step_end_time": 1767859513}}
+    for name, picture in (("path", {"screenshot_path": "/tmp/screenshots/step_1.png"}), ("inside", {"screenshot": 40 * "/9j/"})):
+        history = json.dumps({"history": [{**step, "state": {"url": "https://a/", "title": "A", **picture}}]}).encode()
+        seed("browser-use", name, container("run/", [("history.json", history), ("screenshots/step_1.png", b"")]))
 
 
 def interactions():

@@ -166,6 +166,25 @@ import Testing
     #expect(try android("{}[" + String(repeating: " ", count: 20_000) + "]").metadata == .object([:]))
   }
 
+  @Test func breadcrumbsOfSentryAndroidAreLabelsAndLeaveTheMetadata() throws {
+    func event(_ offsetMs: Int64, _ tag: String, _ payload: String) -> String {
+      #"{"type":5,"timestamp":\#(Self.start + offsetMs),"data":{"tag":"\#(tag)","payload":{\#(payload)}}}"#
+    }
+    let recording = [
+      event(0, "breadcrumb", #""category":"ui.tap","message":"btn_pay","data":{"view.tag":"s3cret"}"#), Self.gesture[0],
+      event(5, "performanceSpan", #""op":"resource.http","description":"https://a/?s3cret","startTimestamp":1"#),
+      event(9, "breadcrumb", #""timestamp":1767859512.84,"category":"navigation","data":{"to":"PayActivity"}"#),
+      event(9, "breadcrumb", #""category":"app.log","message":"down","level":"error""#),
+      #"{"type":5,"data":{"tag":"breadcrumb","payload":{"category":"ui.tap","message":"no time"}}}"#,
+    ]
+    let batch = try android("{}[\(recording.joined(separator: ","))]")
+    #expect(batch.labels.map(\.text) == ["ui.tap btn_pay", "app.log down", "PayActivity"])
+    #expect(batch.labels.map(\.kind) == ["mark", "error", "page"])
+    #expect(batch.labels.map { $0.timeMs - Self.start } == [0, 9, 500])
+    #expect(batch.pointers.events.count == 1 && batch.warnings.count == 1, "\(batch.warnings)")
+    #expect(!batch.metadata.line.contains("recording") && !batch.metadata.line.contains("s3cret"))
+  }
+
   @Test func recordingOfSentryAndroidMayBeLong() throws {
     let positions = (0..<100).map { #"{"id":0,"x":314.2979431152344,"y":625.44140625,"timeOffset":-\#($0)}"# }
     let moves = (0..<60).map { Self.rrweb(#""source":6,"positions":[\#(positions.joined(separator: ","))]"#, $0) }

@@ -36,7 +36,8 @@ enum FormatFuzzing {
     } catch {
       return
     }
-    read(source, as: isNumbered ? NumberedFormat.self : NamedTimesFormat.self)
+    let named: any BatchFormat.Type = contents.names.contains("traj.jsonl") ? OSWorldFormat.self : NamedTimesFormat.self
+    read(source, as: isNumbered ? NumberedFormat.self : named)
   }
 
   private static func named(_ bytes: [UInt8]) -> (name: String, rest: ArraySlice<UInt8>) {

@@ -18,6 +18,7 @@ enum FuzzTarget: String, CaseIterable {
   case names
   case playwright
   case cua
+  case browserUse = "browser-use"
   case labels
   case rrweb
   case screencast
@@ -64,6 +65,7 @@ enum FuzzTarget: String, CaseIterable {
     case .names: FormatFuzzing.readNames(bytes)
     case .playwright: FormatFuzzing.read(bytes, as: PlaywrightFormat.self)
     case .cua: FormatFuzzing.read(bytes, as: CuaFormat.self)
+    case .browserUse: FormatFuzzing.read(bytes, as: BrowserUseFormat.self)
     case .labels: LabelFuzzing.read(bytes)
     case .rrweb: FormatFuzzing.readStream(bytes, as: RRWebFormat.self)
     case .screencast: FormatFuzzing.readStream(bytes, as: ScreencastFormat.self)

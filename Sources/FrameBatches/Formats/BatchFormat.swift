@@ -47,6 +47,8 @@ package struct BatchDraft {
   package var labels = LabelList()
   /// The finished videos that ``frames`` stand for; nil for pictures.
   var videos: FinishedVideos?
+  /// The text that has the pictures of ``frames``, if it is a file of the batch; nil if the batch itself has them.
+  var contents: StreamContents?
   /// The captures of refused frames whose masks, if they have any, are not in ``frames``.
   package var blindMs: [Int64] = []
 }

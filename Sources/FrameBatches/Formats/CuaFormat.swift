@@ -103,10 +103,7 @@ private struct CuaTrajectory {
     let arguments = item["arguments"]?.string.flatMap { try? JSONParser.parse(Array($0.utf8)) } ?? item["arguments"]
     let action = item["action"]?.object ?? arguments?.object ?? [:]
     guard let verb = action["type"]?.string ?? action["action"]?.string ?? item["name"]?.string else { return nil }
-    let list = action["coordinate"]?.array
-    let (x, y) = (action["x"] ?? list?.first, action["y"] ?? list?.dropFirst().first)
-    let place = x?.integer.flatMap { x in y?.integer.map { " at \(x), \($0)" } } ?? ""
-    return Label(timeMs: timeMs, kind: Label.Kind.step, text: verb.cut(to: 200) + place)
+    return Label(timeMs: timeMs, kind: Label.Kind.step, text: AgentAction.text(verb, at: action))
   }
 
   /// - Returns: nil if it cannot be read.

@@ -136,6 +136,8 @@ package struct BatchSessions: Sendable {
     var readers: [BatchReader] = []
     var refused: [RefusedSession] = []
     for (index, draft) in drafts.enumerated() {
+      var source = source
+      if let text = draft.contents { source.contents = text }
       let session = draft.session ?? source.session.map { name in draft.key.map { "\(name).\($0)" } ?? name }
       do {
         var batch = try Batch(

@@ -5,6 +5,8 @@ enum EventList: String, CaseIterable {
   case snapshotData = "$snapshot_data"
   /// At the top of a line only: an event has a key of this name, too.
   case data
+  /// The same. The steps of an agent.
+  case history
 
   private static let keys = allCases.map { ($0, Array("\"\($0.rawValue)\"".utf8)) }
 

@@ -135,6 +135,7 @@ struct RecordScanner {
     switch found {
     case .snapshots? where !container.isObject, .snapshotData? where !container.isObject,
       .data? where !container.isObject && containers.count == 1,
+      .history? where !container.isObject && containers.count == 1,
       .snapshotsByWindowId? where container.isObject:
       enter(found)
       containers.append(Container(isObject: container.isObject, isList: true))

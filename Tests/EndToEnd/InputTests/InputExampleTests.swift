@@ -58,7 +58,16 @@ import Testing
     "OpenRecall": Input(["screenshots/1767859512_1.webp"], "screenshots.m1"),
     "Pensieve": Input(["pensieve/20260108/screenshot-20260108-090512-of-DP-1.webp"], "pensieve.mDP-1"),
     "motion": Input(["motion/01-20260108090512-00.jpg"], "motion"),
-    "OSWorld": Input(["run7/step_1_20260108@080512123456.png"], "run7"),
+    "OSWorld": Input(
+      ["run7/step_1_20260108@080512123456.png"], "run7",
+      texts: ["run7/traj.jsonl": #"{"action_timestamp":"20260108@080512123456","action":"WAIT"}"#]),
+    "browser-use": Input(
+      ["agent/screenshots/step_1.png"], "agent",
+      texts: [
+        "agent/history.json":
+          #"{"history":[{"model_output":null,"result":[],"state":{"screenshot_path":"/tmp/screenshots/step_1.png"},"#
+          + #""metadata":{"step_start_time":1767859512.34,"step_end_time":1767859515.5}}]}"#
+      ]),
     "cua": Input(
       ["trajectories/2026-01-08_claude_080512_ab12/turn_000/0001_screenshot.png"], "2026-01-08_claude_080512_ab12",
       texts: [
