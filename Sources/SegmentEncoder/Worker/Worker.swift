@@ -202,9 +202,9 @@ package final class Worker: Sendable {
       "untilMs": .stringConvertible(screen.untilMs), "blank": .stringConvertible(screen.isBlank),
     ]
     guard case .frozen = change else {
-      return logger.info("screen.changed", metadata: facts.about.merging(found) { $1 })
+      return logger.info("session.unfrozen", metadata: facts.about.merging(found) { $1 })
     }
-    logger.warning("screen.frozen", metadata: facts.about.merging(found) { $1 })
+    logger.warning("session.frozen", metadata: facts.about.merging(found) { $1 })
     let event = SessionEvent(
       frozen: screen.session, sinceMs: screen.sinceMs, untilMs: screen.untilMs, isBlank: screen.isBlank)
     write?(event)

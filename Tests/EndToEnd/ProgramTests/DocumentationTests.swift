@@ -223,7 +223,7 @@ import Testing
         let text = try String(contentsOf: folder.appendingPathComponent(file), encoding: .utf8)
         logged.formUnion(
           try found(
-            "\"((?:batch|compaction|disk|environment|export|frame|ingest|notification|objects|queue|recovery|retention|screen|segments|session|text|tokens|traces|upload|worker)\\.[a-z]+)\"",
+            "\"((?:batch|compaction|disk|environment|export|frame|ingest|notification|objects|queue|recovery|retention|segments|session|text|tokens|traces|upload|worker)\\.[a-z]+)\"",
             in: text))
       }
     }

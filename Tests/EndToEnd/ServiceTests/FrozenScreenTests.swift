@@ -53,8 +53,8 @@ import Testing
     #expect(event["session"]?.string == "hall" && event["blank"] == .bool(true))
     #expect(event["sinceMs"]?.integer == Self.startMs + 20_000)
     #expect(event["untilMs"]?.integer == Self.startMs + 100_000)
-    #expect(run.errors.contains("screen.frozen") && run.errors.contains("blank=true"), "\(run.errors)")
-    #expect(run.errors.contains("screen.changed"), "\(run.errors)")
+    #expect(run.errors.contains("session.frozen") && run.errors.contains("blank=true"), "\(run.errors)")
+    #expect(run.errors.contains("session.unfrozen"), "\(run.errors)")
   }
 
   /// A picture of more than one colour is not blank. A recorder that captures on change sends nothing while nothing changes, and
