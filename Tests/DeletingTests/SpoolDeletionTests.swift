@@ -167,7 +167,8 @@ import Testing
     let text = #"{"version":1,"metadata":{"session":"inner"},"session":"walk","endMs":1767859522340,"frames":["#
     let draft = try scratch.directory("draft")
     var numbers = Random(seed: 1)
-    let random = (0..<60_000).map { _ in UInt8(numbers.int(0...255)) }
+    // Of a compressed archive that breaks off, the last 64 KiB cannot be read.
+    let random = (0..<200_000).map { _ in UInt8(numbers.int(0...255)) }
     try scratch.file("draft/1767859512340.jpg", random)
     try scratch.file("draft/batch.json", Array((text + #"{"file":"1767859512340.jpg","timeMs":1767859512340}]}"#).utf8))
     for place in ["incoming", "tmp", "quarantine", "done"] {
