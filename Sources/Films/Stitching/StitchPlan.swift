@@ -172,8 +172,8 @@ package struct StitchPlan: Equatable {
   /// An upper bound of the samples that a part needs beside its pictures.
   func mostRepeats(in part: Part, ofPictures count: Int) -> Int {
     let lengthMs = speed.film(part.lengthMs)
-    // A picture and a text may be held for longer than a sample.
-    let long = 2 * (lengthMs / MediaTime.maximumSampleMs)
-    return SegmentSamples.mostRepeats(ofPictures: count, lengthMs: lengthMs) + Int(long)
+    // A picture and a text may be held for longer than a sample. Each piece of a hold has repeats of its own.
+    let long = Int(2 * (lengthMs / MediaTime.maximumSampleMs))
+    return SegmentSamples.mostRepeats(ofPictures: count + long, lengthMs: lengthMs) + long
   }
 }
