@@ -46,10 +46,11 @@ struct FilmSource: VideoSource {
     } catch let bad as BadSession where bad.cause == VideoTrack.noTrack {
       throw BadSession(path, bad.cause, advice: VideoFormat.conversion(of: path))
     }
-    // The timing track of a stitched film has each capture to the millisecond.
-    let isDated = startMs == nil && track.samples[0].timeMs != nil
+    // The timing track of a stitched film has each capture to the millisecond. That of numbered pictures counts from 0.
+    let datedMs = track.samples[0].timeMs.flatMap { limits.instants.contains($0) ? $0 : nil }
+    let isDated = startMs == nil && datedMs != nil
     guard
-      let startMs = startMs ?? track.samples[0].timeMs ?? Self.instant(in: stem, limits)
+      let startMs = startMs ?? datedMs ?? Self.instant(in: stem, limits)
         ?? Self.instant(of: track.creationTime, limits) ?? options.assumedStartMs
     else { throw BadSession(path, "it does not say when it was recorded", advice: Self.adviceOnStart(path)) }
     guard limits.instants.contains(startMs) else {

@@ -32,8 +32,7 @@ package struct PictureFacts: Sendable, Equatable {
     return counts
       + (unread < several
         ? "to show all, give such a file to film or encode alone, not beside other pictures"
-        : "to show all, make a file of each, and give them to film or encode with --fps: "
-          + "mkdir png; ffmpeg -i FILE -fps_mode passthrough png/%04d.png")
+        : "to show all, give such a file itself to film, or to reencode with --start")
   }
 
   /// Bits of samples that cameras store in 16.

@@ -92,6 +92,19 @@ package enum VideoFormat: String, Sendable, CaseIterable {
     }
   }
 
+  /// Bytes of an image in which the table of its sequence is looked for.
+  private static let sequenceBytes = 64 << 20
+
+  /// Whether a file is an image sequence of AVIF or HEIF: a video in all but its name.
+  package static func isSequence(at path: String) -> Bool {
+    (try? BatchFile(opening: path, name: path, followingLinks: true)).map { file in
+      guard let start = try? file.bytes(0..<min(file.size, 1_024)), case .image(let kind)? = FileKind(of: start),
+        [.avif, .heic].contains(kind), let bytes = try? file.bytes(0..<min(file.size, sequenceBytes))
+      else { return false }
+      return ImageSequence.count(in: bytes, kind) > 1
+    } ?? false
+  }
+
   /// Returns the remedy for a folder of videos that is no batch; nil if it has no video.
   package static func adviceOnFolder(_ path: String) -> String? {
     (try? DirectoryContents(opening: path, limits: Limits())).flatMap { UnknownBatch.videos($0)?.advice }

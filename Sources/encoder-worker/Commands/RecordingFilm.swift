@@ -7,11 +7,13 @@ import Reencoding
 import SegmentEncoder
 import Sessions
 
-/// The film of a recording: an MP4 or a MOV of another program, which is encoded again at its own times.
+/// The film of a recording: an MP4, a MOV or an image sequence of another program, which is encoded again at its own times.
 extension FilmCommand {
   /// The recording that the call is about; nil if its inputs are pictures.
   var recording: String? {
-    inputs.count == 1 && VideoFormat.ofFile(at: inputs[0])?.isReadable == true ? inputs[0] : nil
+    guard inputs.count == 1 else { return nil }
+    let isVideo = VideoFormat.ofFile(at: inputs[0])?.isReadable == true || VideoFormat.isSequence(at: inputs[0])
+    return isVideo ? inputs[0] : nil
   }
 
   /// - Throws: ``BadBatch`` for several recordings, with the command that joins them.

@@ -31,6 +31,23 @@ import Testing
     #expect(enqueued.status == 65 && enqueued.errors.contains("encode it"), "\(enqueued.errors)")
   }
 
+  /// AV1 by ffmpeg, which writes image sequences from version 6 on: here an MP4 gets their name and brand.
+  @Test func imageSequenceIsAFilm() throws {
+    _ = try Tool.output(
+      "ffmpeg",
+      [
+        "-v", "error", "-f", "lavfi", "-i", "testsrc=size=64x48:rate=4:duration=2", "-c:v", "libaom-av1", "-cpu-used",
+        "8",
+        "-pix_fmt", "yuv420p", "-f", "mp4", scratch.path("a.mp4"),
+      ])
+    var file = try Data(contentsOf: URL(fileURLWithPath: scratch.path("a.mp4")))
+    file.replaceSubrange(8..<12, with: Data("avis".utf8))
+    try FileManager.default.createDirectory(atPath: scratch.path("in"), withIntermediateDirectories: true)
+    try file.write(to: URL(fileURLWithPath: scratch.path("in/1767859512000.avif")))
+    let film = try run("film", "in/1767859512000.avif", "--to", "film.mp4")
+    #expect(film.status == 0 && film.text.contains(" 2.0 s") && film.errors.isEmpty, "\(film.text)\(film.errors)")
+  }
+
   @Test func picturesThatAreLeftOutAreCounted() throws {
     try pillow(
       "os.mkdir('in')\nfor n in (0, 3): p[0].save(f'in/{1767859512000 + 1000 * n}.gif', save_all=True, append_images=p[1:])"
