@@ -88,6 +88,9 @@ import Testing
     let white = Colour(red: 255, green: 255, blue: 255)
     #expect(try decoded(drawing(250), background: white).notes == [hidden + "black"])
     #expect(try decoded(drawing(0), background: white).notes == [] && decoded(drawing(250)).notes == [])
+    // A soft line is hidden, too. A bright one is seen through.
+    #expect(try decoded(drawing(0, alpha: 120)).notes == [hidden + "white"])
+    #expect(try decoded(drawing(250, alpha: 60)).notes == [])
     // A page without a drawing, and an opaque one.
     #expect(try decoded(drawing(0, alpha: 0)).notes == [])
     let black = PNGImage.file(width: 1, height: 1, depth: 8, kind: 6, samples: [0, 0, 0, 255])

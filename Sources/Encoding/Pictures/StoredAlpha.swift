@@ -110,6 +110,8 @@ extension FrameBuffer {
     precondition(format == AV_PIX_FMT_RGBA)
     // Shades that nobody tells apart, in 255ths; and the share of the pixels that may differ, in percent.
     let (tolerance, share) = (16, 1)
+    // The alpha from which a pixel is drawn, and no soft edge.
+    let drawn = 64
     let behind = (Int(background.red), Int(background.green), Int(background.blue))
     var (different, same, transparent) = (0, 0, 0)
     let (start, stride) = unsafe plane(0)
@@ -117,14 +119,15 @@ extension FrameBuffer {
       let line = unsafe start + row * stride
       for column in 0..<width {
         let pixel = unsafe line + 4 * column
-        if unsafe pixel[3] < 128 {
-          transparent += 1
-        } else if unsafe abs(Int(pixel[0]) - behind.0) <= tolerance && abs(Int(pixel[1]) - behind.1) <= tolerance
-          && abs(Int(pixel[2]) - behind.2) <= tolerance
-        {
-          same += 1
-        } else {
+        let alpha = unsafe Int(pixel[3])
+        let distance = unsafe max(
+          abs(Int(pixel[0]) - behind.0), abs(Int(pixel[1]) - behind.1), abs(Int(pixel[2]) - behind.2))
+        if distance * alpha > tolerance * 255 {
           different += 1
+        } else if alpha < drawn {
+          transparent += 1
+        } else {
+          same += 1
         }
       }
       if 100 * different > share * width * height { return false }
