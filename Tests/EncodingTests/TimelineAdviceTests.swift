@@ -66,6 +66,15 @@ import Testing
     #expect(try advice(day, endS: 86_400, .interval, options) == nil)
   }
 
+  /// Pictures that have a segment each in any case.
+  @Test func numberOfSegmentsThatStaysIsNotSaid() throws {
+    let seldom = (0..<5).map { Int64($0) * 600 }
+    var options = EncodingOptions()
+    options.segmentMs = 600_000
+    let text = try #require(try advice(seldom, endS: 3_000, .interval, options))
+    #expect(text.contains("; --capture onChange leaves no gaps; or --max-hold 600000 leaves no gaps"), "\(text)")
+  }
+
   @Test func usualBatchesNeedNone() throws {
     #expect(try advice(Array(0..<60), endS: 60) == nil)
     // A recorder that was down for a minute.

@@ -53,9 +53,11 @@ package struct TimelineAdvice {
       guard let (choice, plan) = suited(choice), !plan.isMostlyGaps(of: captures.count), !choice.words.isEmpty else {
         return nil
       }
+      let words = choice.words.joined(separator: " ")
+      let gaps = plan.gapMs > 0 ? "\(plan.gapMs / 1_000) s of gaps" : nil
+      guard plan.segments != now.segments else { return "\(words) leaves \(gaps ?? "no gaps")" }
       let segments = "\(plan.segments) segment\(plan.segments == 1 ? "" : "s")"
-      let result = "\(choice.words.joined(separator: " ")) makes \(segments) of it, not \(now.segments)"
-      return result + (plan.gapMs > 0 ? ", with \(plan.gapMs / 1_000) s of gaps" : "")
+      return "\(words) makes \(segments) of it, not \(now.segments)" + (gaps.map { ", with \($0)" } ?? "")
     }
     guard !choices.isEmpty else { return nil }
     let fact =
