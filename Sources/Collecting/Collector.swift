@@ -22,6 +22,8 @@ package final class Collector {
     case unremovable(UnremovableFile)
     /// Versions of a name that were replaced before they were seen.
     case lost(name: String, count: Int)
+    /// Names of one folder that are written again and again: perhaps each shows a source of its own.
+    case inTurn(names: [String])
     case silent(SilentFolder)
     /// Folders with pictures that are not collected.
     case notRecursive(PictureFolders)
@@ -170,6 +172,7 @@ package final class Collector {
     news.rewritten.forEach(source.noteRewriting)
     news.goneNames.forEach(source.forgetRewriting)
     for (name, count) in news.lost { noteLost(name, count) }
+    if let names = source.takeNamesInTurn(of: scan.below) { report(.inTurn(names: names)) }
   }
 
   private func noteLost(_ name: String, _ count: Int) {

@@ -19,6 +19,8 @@ final class SourceFolders: PictureSource {
   private var opened: [String: Directory] = [:]
   /// Names that are written again and again: their files stay, because the recorder may replace one at any time.
   private var rewritten: Set<String> = []
+  /// Folders whose names in turn were taken.
+  private var toldOf: Set<String> = []
   /// Folders of which files were removed, and that are not synced yet.
   private var touched: [String: Directory] = [:]
   /// Sources that could not be removed since the last question.
@@ -36,6 +38,15 @@ final class SourceFolders: PictureSource {
 
   /// Notes that a name is written again: another version of it was seen.
   func noteRewriting(of name: String) { rewritten.insert(name) }
+
+  /// Returns the names of a folder, two at least, that are written again and again; nil without them, and once they were taken.
+  func takeNamesInTurn(of folder: String) -> [String]? {
+    guard rewritten.count > 1, !toldOf.contains(folder) else { return nil }
+    let names = rewritten.filter { DurableFile.parentDirectory(of: $0) == (folder.isEmpty ? "." : folder) }
+    guard names.count > 1 else { return nil }
+    toldOf.insert(folder)
+    return names.sorted()
+  }
 
   /// Forgets a name whose file is gone.
   func forgetRewriting(of name: String) { rewritten.remove(name) }

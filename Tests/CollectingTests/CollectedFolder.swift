@@ -133,6 +133,9 @@ final class CollectedFolder {
   /// The folders of which nothing was taken.
   var silent: [SilentFolder] { events.compactMap { if case .silent(let folder) = $0 { folder } else { nil } } }
 
+  /// The names that are written in turn.
+  var inTurn: [[String]] { events.compactMap { if case .inTurn(let names) = $0 { names } else { nil } } }
+
   /// The versions that were lost, by their names.
   var lost: [String: Int] {
     events.reduce(into: [:]) { if case .lost(let name, let count) = $1 { $0[name, default: 0] += count } }

@@ -46,6 +46,23 @@ import Testing
     #expect(try names(in: home + "/held").isEmpty && names(in: home + "/drafts").isEmpty)
   }
 
+  /// Two displays are no one film: each could have a folder.
+  @Test func namesThatAreWrittenInTurnAreToldOnce() throws {
+    for version in 0..<6 {
+      let name = "display-\(1 + version % 2).jpg"
+      try folder.replace(name, with: "v\(version)", capturedMs: Self.startMs + Int64(version) * 200)
+      try folder.see(name, moved: 1)
+    }
+    #expect(folder.inTurn == [["display-1.jpg", "display-2.jpg"]])
+    try write(6...8)
+    #expect(folder.inTurn.count == 1)
+  }
+
+  @Test func versionsOfOneNameAreOfOneSource() throws {
+    try write(0...5)
+    #expect(folder.inTurn.isEmpty)
+  }
+
   @Test func versionsThatWereNotSeenAreCounted() throws {
     try write(0...2)
     try write(3...6, seen: false)

@@ -34,6 +34,13 @@ final class CollectNews {
       logger.warning("collected, but cannot be removed: \(file.error)", metadata: ["file": "\(file.name)"])
     case .lost(let name, let count):
       lost[name, default: 0] += count
+    case .inTurn(let names):
+      logger.warning(
+        "\(names.count) names are written again and again, and become one session",
+        metadata: [
+          "names": "\(names.prefix(3).joined(separator: ", "))",
+          "advice": "if they show several sources, let each have a folder, and use --recursive",
+        ])
     case .silent(let folder):
       var facts: Logger.Metadata = ["folder": "\(folder.path)", "files": "\(folder.files)"]
       if let advice = folder.advice { facts["advice"] = "\(advice)" }
