@@ -5,17 +5,20 @@ func nearest(_ name: String, among names: [String]) -> String? {
   return found.flatMap { $0.1 <= max(1, name.count / 3) ? $0.0 : nil }
 }
 
-/// The Levenshtein distance: the number of letters to add, remove or replace.
+/// The number of letters to add, remove or replace, and of neighbours to swap (optimal string alignment).
 private func changes(from name: String, to other: String) -> Int {
-  var row = Array(0...other.count)
-  for (index, letter) in name.enumerated() {
-    var diagonal = row[0]
-    row[0] = index + 1
-    for (column, otherLetter) in other.enumerated() {
-      let replaced = diagonal + (letter == otherLetter ? 0 : 1)
-      diagonal = row[column + 1]
-      row[column + 1] = min(replaced, row[column] + 1, diagonal + 1)
+  let (name, other) = (Array(name), Array(other))
+  var (before, row) = ([Int](), Array(0...other.count))
+  for index in name.indices {
+    var next = [index + 1]
+    for column in other.indices {
+      var least = min(row[column] + (name[index] == other[column] ? 0 : 1), next[column] + 1, row[column + 1] + 1)
+      if index > 0, column > 0, name[index] == other[column - 1], name[index - 1] == other[column] {
+        least = min(least, before[column - 1] + 1)
+      }
+      next.append(least)
     }
+    (before, row) = (row, next)
   }
   return row[other.count]
 }

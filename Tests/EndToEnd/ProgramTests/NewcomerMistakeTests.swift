@@ -25,6 +25,7 @@ import Testing
     Mistake(
       "encod shots -o out", 64, "unknown command 'encod'", "did you mean 'encode'?", "commands: film, encode, stitch"),
     Mistake("encode shots", 64, "--output <dir>", "The directory for sessions", "encode --help"),
+    Mistake("flim done/shots --to film.mp4", 64, "unknown command 'flim'", "did you mean 'film'?"),
     Mistake("stich done/shots --to film.mkv", 64, "unknown command 'stich'", "did you mean 'stitch'?"),
     Mistake("film shots --output a.gif", 64, "Unknown option '--output'", "Missing expected argument '--to <file>'"),
     Mistake("stitch done/shots --too a.gif", 64, "Unknown option '--too'", "Did you mean '--to'?"),
