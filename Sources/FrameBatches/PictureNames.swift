@@ -11,6 +11,9 @@ package enum PictureNames {
     "csv", "db", "htm", "html", "ini", "json", "jsonl", "log", "md", "txt", "xml", "yaml", "yml",
   ]
 
+  /// Links to pictures that are a sequence in a folder. Fewer may lead to the latest picture.
+  package static let fewestLinks = 3
+
   /// Whether a file is a picture by its suffix.
   package static func isPicture(_ path: String) -> Bool { pictures.contains(parts(of: path).suffix) }
 

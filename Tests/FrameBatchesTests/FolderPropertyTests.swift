@@ -164,7 +164,10 @@ import Testing
     var folder = Folder()
     let (prefix, suffix) = (pick(prefixes, &random), pick(suffixes, &random))
     let form = pick(
-      ["ms", "s.ms", "s.us", "s_ns", "date", "date.ms", "date-ms", "date_n", "date (n)", "dates ms", "iso"], &random)
+      [
+        "ms", "s.ms", "s.us", "s_ns", "date", "date.ms", "date-ms", "date_n", "date (n)", "dates ms", "iso", "month",
+        "ticks",
+      ], &random)
     folder.description = form
     var offsetMs: Int64 = 0
     var seconds: [Int64: [String]] = [:]
@@ -182,6 +185,8 @@ import Testing
       case "date-ms": time = "\(day.dashed)-\(padded(ms, 3))"
       case "dates ms": time = "\(day.date)\(day.time)\(padded(ms, 3))"
       case "iso": time = "\(day.dashed)Z"
+      case "month": time = "\(day.dashed.dropFirst(8).prefix(2))-Jan-2026\(day.dashed.dropFirst(10))"
+      case "ticks": time = "\(instant * 10_000 + 621_355_968_000_000_000)"
       case "date_n", "date (n)":
         let number = Int64(seconds[second]?.count ?? 0)
         time =
@@ -189,9 +194,9 @@ import Testing
       default: time = "\(day.date)-\(day.time)"
       }
       let name = "\(prefix)\(time)\(suffix).png"
-      folder.add(name, ["date", "iso"].contains(form) ? second * 1_000 - startMs : offsetMs)
+      let isWhole = ["date", "iso", "month"].contains(form)
+      folder.add(name, isWhole ? second * 1_000 - startMs : offsetMs)
       seconds[second, default: []].append(name)
-      let isWhole = ["date", "iso"].contains(form)
       offsetMs +=
         isWhole ? 1_000 * Int64.random(in: 1...9, using: &random) : Int64.random(in: 120...4_000, using: &random)
     }

@@ -65,6 +65,15 @@ import Testing
       (["2026-01-08T09-05-12.250+01:00 a.jpg"], "%Y-%m-%dT%H-%M-%S.%f%z a", [250]),
       (["2026-01-08T08-05-12Z shot.jpg"], "%Y-%m-%dT%H-%M-%S%z shot", [0]),
       (["2026-01-08 08.05.12-0001.jpg", "2026-01-08 08.05.12-0002.jpg"], "%Y-%m-%d %H.%M.%S-%q", [0, 500]),
+      // Rare forms: names of months, two digits of the year, days of the year, ticks, no seconds.
+      (["08-Jan-2026_08-05-12.png", "08-Jan-2026_08-05-13.png"], "%d-%b-%Y_%H-%M-%S", [0, 1_000]),
+      (["shot january 8 2026 8.05.12 AM.png"], "shot %b %-d %Y %-I.%M.%S %p", [0]),
+      (["plot3_2026008_080512.jpg", "plot3_2026008_080513.jpg"], "plot3_%Y%j_%H%M%S", [0, 1_000]),
+      (["cap_639034563120000000.png", "cap_639034563125000000.png"], "cap_%Q", [0, 500]),
+      (["cam 2026-01-08 08.05.png", "cam 2026-01-08 08.06.png"], "cam %Y-%m-%d %H.%M", [-12_000, 48_000]),
+      (["2026-01-08_0805.png", "2026-01-09_0805.png"], "%Y-%m-%d_%H%M", [-12_000, 86_388_000]),
+      // Only one order makes a date of all names.
+      (["08.01.2026_08.05.12.png", "13.01.2026_08.05.12.png"], "%d.%m.%Y_%H.%M.%S", [0, 432_000_000]),
     ] as [([String], String, [Int64])])
   func advisedPatternReadsTheNames(names: [String], pattern: String, offsetsMs: [Int64]) throws {
     let path = try batch(names)
@@ -75,6 +84,43 @@ import Testing
     try options.setTimes(nameTime: pattern, times: nil, start: nil, fps: nil, timeZone: "UTC")
     let batch = try BatchSessions(reading: path, options: options).readers[0].batch
     #expect(batch.frames.map { $0.timeMs - 1_767_859_512_000 } == offsetsMs)
+  }
+
+  @Test func dateOfTwoOrdersIsNotGuessed() throws {
+    let advice = try refusal(batch(["08.01.2026_08.05.12.png", "08.01.2026_08.05.13.png"])).advice
+    #expect(
+      advice.hasPrefix(
+        "if the numbers are a date, say in which order: --name-time '%d.%m.%Y_%H.%M.%S', or --name-time "
+          + "'%m.%d.%Y_%H.%M.%S', with --time-zone"), "\(advice)")
+    let short = try refusal(batch(["260108_080512.png", "260108_080513.png"])).advice
+    #expect(short.contains("'%y%m%d_%H%M%S', or --name-time '%d%m%y_%H%M%S'"), "\(short)")
+    #expect(short.contains("; else for numbered pictures give --start T --fps R"))
+  }
+
+  /// A counter behind a date tells no hours.
+  @Test(arguments: ["2026-01-08_00", "20260108_00", "2026-01-08_10"]) func counterIsNoTimeOfDay(prefix: String) throws {
+    let advice = try refusal(batch((1...40).map { prefix + ($0 < 10 ? "0" : "") + "\($0).png" })).advice
+    #expect(!advice.contains("%H"), "\(advice)")
+  }
+
+  @Test func numberedPicturesOfSeveralSourcesAreAdvisedApart() throws {
+    let path = try batch((0..<4).flatMap { ["left000\($0).png", "right000\($0).png"] })
+    let advice = try refusal(path).advice
+    #expect(
+      advice.contains("give --start T --fps R")
+        && advice.contains("\(path.shellWord)/left*.png, or \(path.shellWord)/right*.png"))
+  }
+
+  /// The first option that a reader finds puts the pictures of all days into one order.
+  @Test func dateAndMinuteOrderNumberedPictures() throws {
+    let path = try batch((0..<8).map { "2021-03-0\(5 + $0 / 4)_120\($0 % 4).jpg" })
+    var options = InputOptions(session: "s")
+    try options.setTimes(nameTime: nil, times: nil, start: "1767859512000", fps: "10", timeZone: nil)
+    let error = try #require(#expect(throws: BadBatch.self) { try BatchSessions(reading: path, options: options) })
+    #expect(error.advice.hasPrefix("say what orders all: --name-time '%Y-%m-%d_%H%M'; or give the pictures of one"))
+    try options.setTimes(nameTime: "%Y-%m-%d_%H%M", times: nil, start: "1767859512000", fps: "10", timeZone: nil)
+    let frames = try BatchSessions(reading: path, options: options).readers[0].batch.frames
+    #expect(frames.map(\.source) == frames.map(\.source).sorted() && frames.count == 8)
   }
 
   @Test func universalTimeInANameIsTheAdvisedZone() throws {

@@ -1,3 +1,4 @@
+import Foundation
 import TestSupport
 import Testing
 
@@ -67,12 +68,88 @@ import Testing
     let mixed = try BatchSessions(reading: path, options: options("%Q%*")).readers[0].batch
     #expect(
       mixed.warnings.first?.hasPrefix("pictures of 2 sources alternate: 6 with '_screen', 6 with '_webcam'") == true)
+    // The advice is complete: the pictures of one source, and the pattern.
+    #expect(advice.contains("and not the folder, with --name-time '%Q%*': "))
+    // Three cameras at the same instants.
+    let three = (0..<6).flatMap { second in ["a", "b", "c"].map { "\($0)-20260108T09051\(second).png" } }
+    let apart = try #require(#expect(throws: BadBatch.self) { try read(batch(three), options()) })
+    #expect(apart.advice.hasPrefix("--name-time '%g-%Y%m%dT%H%M%S' and --time-zone makes a session of each"))
+    // Programs that follow each other at random are no sources.
+    let random = [0, 1, 2, 0, 0, 2, 1, 1, 0, 2, 2, 1].enumerated().map {
+      "\(["Chrome", "Mail", "Code"][$1])_2026-01-08_09-05-\(10 + $0).png"
+    }
+    #expect(try read(batch(random), options(timeZone: "UTC"))["s"]?.count == 12)
     // A program on screen for some time is no source.
     let programs = ["Chrome", "Chrome", "Chrome", "Mail", "Mail", "Mail", "Chrome"].enumerated().map {
       "\($1)_2026-01-08_09-05-1\($0).png"
     }
     #expect(try read(batch(programs), options(timeZone: "UTC"))["s"]?.count == 7)
+    let film = try #require(
+      #expect(throws: BadBatch.self) {
+        var film = try options()
+        film.assumedStartMs = 0
+        _ = try read(path, film)
+      })
+    #expect(film.advice.hasPrefix("encode with --name-time '%Q_%g' makes a session of each; "))
     let cameras = (0..<6).map { "cam\(1 + $0 % 2)_2026-01-08_09-05-1\($0).png" }
     #expect(throws: BadBatch.self) { try read(batch(cameras), options(timeZone: "UTC")) }
+  }
+
+  @Test func userIsNotAdvisedToNumberPicturesOfSeveralSources() throws {
+    let names = (0..<6).flatMap { ["cam1_2026-01-08-09-05-1\($0).png", "cam2_2026-01-08-09-05-1\($0).png"] }
+    let batch = try BatchSessions(reading: batch(names), options: options("%*%Y-%m-%d-%H-%M-%S", timeZone: "UTC"))
+      .readers[0].batch
+    #expect(
+      batch.warnings.contains { $0.contains("sources alternate") } && !batch.warnings.contains { $0.contains("%q") })
+  }
+
+  /// Names that tell no time have sources, too.
+  @Test func sourcesThatAlternateByTheTimesOfFilesAreNamed() throws {
+    func folder(_ names: [String]) throws -> String {
+      let path = try batch(names)
+      for (index, name) in names.enumerated() {
+        let time = Date(timeIntervalSince1970: 1_767_859_512 + Double(index))
+        try FileManager.default.setAttributes([.modificationDate: time], ofItemAtPath: path + "/" + name)
+      }
+      return path
+    }
+    func warnings(_ names: [String]) throws -> [String] {
+      try BatchSessions(reading: folder(names), options: options(times: "mtime")).readers[0].batch.warnings
+    }
+    let names = (0..<5).flatMap { ["webcam-\($0).jpg", "screen-\($0).jpg"] }
+    let found = try warnings(names)
+    #expect(found.count == 1 && found[0].hasPrefix("pictures of 2 sources alternate, and become one film"), "\(found)")
+    #expect(found[0].contains("/screen-*.jpg, or ") && found[0].hasSuffix("/webcam-*.jpg"))
+    #expect(try warnings((0..<5).flatMap { ["cam0_000\($0).jpg", "cam1_000\($0).jpg"] }).count == 1)
+    #expect(try warnings(names.sorted()) == [])
+    #expect(try warnings((0..<9).map { "x\($0).jpg" }) == [])
+  }
+
+  /// Two cameras with the same names, each in a folder. Copies are of one camera.
+  @Test func foldersThatAlternateAreRefused() throws {
+    let names = (0..<4).flatMap { ["cam1/2026-01-08_09-05-1\($0).jpg", "cam2/2026-01-08_09-05-1\($0).jpg"] }
+    let path = try batch(names)
+    // The same file twice.
+    #expect(try BatchSessions(reading: path, options: options(timeZone: "UTC")).readers[0].batch.frames.count == 8)
+    for name in names where name.hasPrefix("cam2") {
+      let jpeg = try Fixture("single-frame").bytes("1767859512340.jpg") + [0]
+      try Data(jpeg).write(to: URL(fileURLWithPath: path + "/" + name))
+    }
+    let error = try #require(#expect(throws: BadBatch.self) { try read(path, options(timeZone: "UTC")) })
+    #expect(error.cause == "pictures of 2 folders alternate: 4 in 'cam1', 4 in 'cam2'")
+    #expect(error.advice.hasSuffix("\(path.shellWord)/cam1, or \(path.shellWord)/cam2"))
+    #expect(try read(path + "/cam1", options(timeZone: "UTC"))["s"]?.count == 4)
+    // The user's own pattern mixes them, with a warning.
+    let mixed = try BatchSessions(reading: path, options: options("%Y-%m-%d_%H-%M-%S", timeZone: "UTC")).readers[0]
+      .batch
+    #expect(mixed.warnings.first?.contains("2 folders alternate") == true)
+    // Other instants.
+    let shifted = (0..<4).flatMap {
+      ["a/2026-01-08_09-05-\(10 + 2 * $0).jpg", "b/2026-01-08_09-05-\(11 + 2 * $0).jpg"]
+    }
+    #expect(throws: BadBatch.self) { try read(batch(shifted), options(timeZone: "UTC")) }
+    // A folder for each hour.
+    let hours = (0..<4).flatMap { hour in (0..<4).map { "1\(hour)/2026-01-08_1\(hour)-05-1\($0).jpg" } }
+    #expect(try read(batch(hours), options(timeZone: "UTC"))["s"]?.count == 16)
   }
 }

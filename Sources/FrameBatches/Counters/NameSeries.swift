@@ -32,6 +32,17 @@ struct NameSeries: Sendable {
     return []
   }
 
+  /// Returns the series among names of one form or several; one or none if they are of one source.
+  static func ofNames(_ paths: [String]) -> [NameSeries] {
+    let names = paths.map(NumberedName.init).filter { !$0.runs.isEmpty }
+    let forms = Dictionary(grouping: names, by: \.form).values.sorted {
+      ($1.count, $0[0].form) < ($0.count, $1[0].form)
+    }
+    guard let most = forms.first else { return [] }
+    let series = ofForms(forms)
+    return series.count > 1 ? series : ofColumns(most)
+  }
+
   private static func isCounted(_ names: [NumberedName]) -> Bool {
     ((try? FormColumns(of: names).counter()) ?? nil) != nil
   }

@@ -61,7 +61,12 @@ package enum ExifTimesFormat: BatchFormat {
         "\(notes.count) of \(files.count) files have no \(tags[0].name) in their EXIF data; read instead: \(counts). "
           + "A program may have written these when it saved the picture")
     }
-    if let order = NumberedFormat.order(of: draft.frames) { (draft.frames, draft.isListed) = (order, true) }
+    if let order = NumberedFormat.order(of: draft.frames) {
+      (draft.frames, draft.isListed) = (order, true)
+    } else {
+      let series = NameSeries.ofNames(draft.frames.map(\.paths[0]))
+      draft.warnings += [InterleavedSources.warning(on: draft.frames, of: series, source)].compactMap(\.self)
+    }
     return [draft]
   }
 

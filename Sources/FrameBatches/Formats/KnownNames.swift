@@ -17,7 +17,7 @@ extension NamedTimesFormat {
     /// Whether the text beside the time may tell the camera or the screen. Telephones write the program on screen there.
     private(set) var tellsSource = true
     /// Whether the patterns are ours, and not those of the user.
-    private var isKnown = true
+    private(set) var isKnown = true
 
     init(
       _ patterns: String..., suffix: String? = nil, isInDayFolder: Bool = false, keyPrefix: String? = nil,

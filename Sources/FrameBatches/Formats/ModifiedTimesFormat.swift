@@ -20,7 +20,16 @@ package enum ModifiedTimesFormat: BatchFormat {
     if let same = ModifiedTimes.sameTime(of: times) { throw fault(same, of: times.count, source, limits) }
     draft.warnings = ModifiedTimes.warning(on: times).map { [$0] } ?? []
     // Copying files in another order, without their times, would reverse a film without a word.
-    let order = NumberedFormat.order(of: draft.frames)
+    var order = NumberedFormat.order(of: draft.frames)
+    let series = order == nil ? NameSeries.ofNames(draft.frames.map(\.paths[0])) : []
+    if let thumbnails = try Thumbnails(of: series, in: source.contents) {
+      let small = Set(thumbnails.refused.map(\.source))
+      draft.frames.removeAll { small.contains($0.paths[0]) }
+      draft.refused += thumbnails.refused
+      order = NumberedFormat.order(of: draft.frames)
+    } else if let warning = InterleavedSources.warning(on: draft.frames, of: series, source) {
+      draft.warnings.append(warning)
+    }
     draft.isListed = order != nil
     draft.frames = spread(
       order ?? draft.frames.sorted { ModifiedTimes.isBefore($0.source, $1.source) }, &draft.warnings)

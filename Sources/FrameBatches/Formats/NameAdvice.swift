@@ -13,6 +13,8 @@ package struct NameAdvice {
   private static let examples = 5
   /// Number of files whose modification times are compared.
   private static let timedFiles = 10_000
+  /// Names that a date in a rare form may leave out, or a tenth of all.
+  private static let strays = 2
 
   init(for source: BatchSource, limits: Limits) {
     let contents = source.contents
@@ -23,10 +25,17 @@ package struct NameAdvice {
 
   /// Options that read all names, or most of them; nil if there are none.
   var remedy: String? {
-    guard let reading, 2 * reading.read >= names.count else { return nil }
-    if let mixed = reading.sources {
-      return mixed.advice(for: [reading.pattern], names, source)
+    guard let reading, 2 * reading.read >= names.count else {
+      let rare = rareReadings
+      return rare.count == 1 ? remedy(rare[0]) : nil
     }
+    if let mixed = reading.sources {
+      return mixed.advice(for: [reading.pattern], names, source, with: option(reading.pattern))
+    }
+    return remedy(reading)
+  }
+
+  private func remedy(_ reading: NameReading) -> String {
     var text = "describe the names: \(option(reading.pattern))"
     if reading.read < names.count { text += "; it reads \(reading.read) of \(names.count) names" }
     if reading.instants < reading.read {
@@ -48,10 +57,19 @@ package struct NameAdvice {
 
   /// A pattern that reads a time of its own in each name; nil if there is none.
   var timeForAll: String? {
-    guard let reading, reading.isExact(of: names.count) else {
-      return nil
-    }
-    return reading.pattern.description
+    if let reading, reading.isExact(of: names.count) { return reading.pattern.description }
+    let rare = rareReadings
+    return rare.count == 1 && rare[0].read == names.count ? rare[0].pattern.description : nil
+  }
+
+  /// Options for a date that can be read in several ways, which is not guessed; nil for other names.
+  var remedyInTwoWays: String? {
+    let readings = rareReadings
+    guard readings.count > 1 else { return nil }
+    let zone =
+      source.options.timeZone == nil ? ", with --time-zone Europe/Berlin, or the zone where they were captured" : ""
+    return "if the numbers are a date, say in which order: "
+      + readings.map(\.pattern.option).joined(separator: ", or ") + zone
   }
 
   /// The option for numbered pictures, if their names have a counter, or patterns that choose one; else nil.
@@ -66,6 +84,8 @@ package struct NameAdvice {
       return "for numbered pictures \(rate)"
         + (left > 0 ? ", which numbers \(names.count - left) of \(names.count)" : "")
     } catch {
+      if (try? Thumbnails(of: error.series, in: source.contents)) != nil { return "for numbered pictures \(rate)" }
+      guard error.series.isEmpty else { return "for numbered pictures \(rate), and \(error.adviceOnSeries(source))" }
       guard !error.patterns.isEmpty else { return nil }
       return "for numbered pictures \(rate), and say which number counts: "
         + error.patterns.map { "--name-time \($0.shellQuoted)" }.joined(separator: ", or ")
@@ -143,20 +163,51 @@ package struct NameAdvice {
     return best
   }
 
+  /// The readings by patterns of rare forms, each of a time of its own in all names but a few strays.
+  private var rareReadings: [NameReading] {
+    var limits = limits
+    limits.instants = limits.plausible
+    let shapes = NameShapes(of: names)
+    let least = max(names.count / 2 + 1, names.count - max(Self.strays, names.count / 10))
+    var tried: Set<String> = []
+    return shapes.examples.prefix(Self.examples).flatMap { PatternGuess.rare(of: $0.path) }.compactMap { guess in
+      guard let pattern = guess.strictest, tried.insert(pattern.description).inserted,
+        shapes.isCut || shapes.count(where: { reads(pattern, $0) }) >= least
+      else { return nil }
+      let reading = NameReading(of: names, by: pattern, limits: limits)
+      let isRead = reading.plausible >= least && reading.isExact(of: reading.plausible)
+      return isRead && (!guess.mayCount || hasHours(pattern)) ? reading : nil
+    }
+  }
+
+  /// Whether four digits behind a date are hours and minutes, and no counter: a counter of few pictures is in one hour.
+  private func hasHours(_ pattern: NamePattern) -> Bool {
+    let hours = names.compactMap { name in
+      pattern.match(PictureNames.stem(of: name)).flatMap { NamedTime($0, zone: ZoneRules(offset: "UTC")) }?.instants
+        .first?.flooredDivision(by: 3_600_000)
+    }
+    return Set(hours).count > 1 && hours.contains { $0 % 24 != 0 }
+  }
+
   private func reads(_ pattern: NamePattern, _ path: String) -> Bool {
     !(pattern.hasHours && Self.isHalfDay(path)) && pattern.match(PictureNames.stem(of: path)) != nil
   }
 }
 
 extension CounterFault {
+  fileprivate func adviceOnSeries(_ source: BatchSource) -> String {
+    "give the pictures of one source, and not the folder: "
+      + series.map { "\(source.folderWord)/\($0.glob)" }.joined(separator: ", or ")
+  }
+
   /// Returns the ways out for a batch.
   func advice(for pictures: [String], _ source: BatchSource, _ limits: Limits) -> String {
-    if !series.isEmpty {
-      return "give the pictures of one source, and not the folder: "
-        + series.map { "\(source.folderWord)/\($0.glob)" }.joined(separator: ", or ")
-    }
     let advice = NameAdvice(for: source, limits: limits)
     let order = patterns + (advice.timeForAll.map { [$0] } ?? [])
+    if !series.isEmpty {
+      let times = order.map { "say what orders all: --name-time \($0.shellQuoted); or " }.joined()
+      return times + adviceOnSeries(source)
+    }
     guard order.isEmpty else {
       return "say what orders them: " + order.map { "--name-time \($0.shellQuoted)" }.joined(separator: ", or ")
     }

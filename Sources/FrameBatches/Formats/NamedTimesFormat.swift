@@ -12,15 +12,15 @@ package enum NamedTimesFormat: BatchFormat {
       let naming = Naming(describedBy: pattern)
       // As in the plain form, files in folders are left out where others lie beside the folders.
       let isFlat = !source.isDescribed && top.contains { naming.match($0, in: source.name) != nil }
-      return try drafts(of: isFlat ? top : all, naming, source)
+      return try drafts(of: isFlat ? top : all, naming, source, limits)
     }
     if !source.isDescribed, !top.isEmpty {
       // Most batches.
       if top.allSatisfy(PlainFormat.isUnixMilliseconds) { return nil }
-      if let naming = naming(of: top, in: source) { return try drafts(of: top, naming, source) }
+      if let naming = naming(of: top, in: source) { return try drafts(of: top, naming, source, limits) }
       if PictureNames.areMostly(top.count { PlainFormat.instant(ofName: $0) != nil }, of: top) { return nil }
     }
-    return try naming(of: all, in: source).map { try drafts(of: all, $0, source) }
+    return try naming(of: all, in: source).map { try drafts(of: all, $0, source, limits) }
   }
 
   /// Returns the naming that reads the most names; nil if it reads less than half of the pictures, or not more than the plain form.
@@ -33,7 +33,9 @@ package enum NamedTimesFormat: BatchFormat {
     return Naming.known[index]
   }
 
-  private static func drafts(of names: [String], _ naming: Naming, _ source: BatchSource) throws -> [BatchDraft] {
+  private static func drafts(
+    of names: [String], _ naming: Naming, _ source: BatchSource, _ limits: Limits
+  ) throws -> [BatchDraft] {
     var groups: [String?: [NamedFile]] = [:]
     var refused: [RefusedFrame] = []
     var texts: [String: String] = [:]
@@ -60,6 +62,13 @@ package enum NamedTimesFormat: BatchFormat {
     let sources = groups.values.map { files in
       InterleavedSources(files.compactMap { file in file.time.instants.first.map { ($0, texts[file.path] ?? "") } })
     }
+    let folders = try groups.values.compactMap { files in
+      try InterleavedSources.folders(
+        of: files.compactMap { file in file.time.instants.first.map { (file.path, $0) } }, source, limits)
+    }
+    if naming.isKnown, let (cause, advice) = folders.first {
+      throw BadBatch("read", source.name, cause, advice: advice)
+    }
     if naming.tellsSource, let mixed = sources.first(where: { !$0.texts.isEmpty }) {
       throw BadBatch("read", source.name, mixed.cause, advice: mixed.advice(for: naming.patterns, names, source))
     }
@@ -68,7 +77,12 @@ package enum NamedTimesFormat: BatchFormat {
     }
     if drafts.isEmpty { drafts = [BatchDraft()] }
     drafts[0].refused += refused
+    drafts[0].warnings += folders.map { "\($0.cause), and become one film; \($0.advice)" }
     if !naming.tellsSource {
+      // A number in the names would not tell the sources apart.
+      if sources.contains(where: { !$0.texts.isEmpty }) {
+        for index in drafts.indices { drafts[index].adviceOnEqualInstants = nil }
+      }
       drafts[0].warnings += sources.filter { !$0.texts.isEmpty }.map {
         "\($0.cause), and become one film; \($0.advice(for: naming.patterns, names, source))"
       }

@@ -9,6 +9,11 @@ package enum NumberedFormat: BatchFormat {
     guard case .numbers(let startMs, let rate, let pattern)? = source.options.times else { return nil }
     let names = source.contents.topNames
     var pictures = names.filter(PictureNames.canBePicture)
+    if pictures.isEmpty, let first = source.contents.names.filter(PictureNames.canBePicture).min() {
+      throw BadBatch(
+        "read", source.name, "all its pictures lie in folders, the first is \(first.shortened(to: 255))",
+        advice: "give the folders themselves, in their order, with one --session: \(source.folderWord)/*")
+    }
     // An archive has the names in its folders, too. Where pictures lie beside folders, those in the folders are left out.
     let flat = pictures.filter { !$0.contains("/") }
     let inFolders = flat.isEmpty ? [] : pictures.filter { $0.contains("/") }

@@ -8,6 +8,8 @@ struct PatternGuess {
   /// The same with any text between the folder of the date and the time of day; nil if there is none.
   private var looseTime: String?
   private let tail: String
+  /// Whether its last digits may be a counter, and no time of day.
+  private(set) var mayCount = false
 
   /// The widths of a date's and a time of day's digits, with their fields.
   private static let dates: [(widths: [Int], fields: [String])] = [
@@ -20,6 +22,74 @@ struct PatternGuess {
   private static let timesOfDay: [(widths: [Int], fields: [String])] = [
     ([2, 2, 2], ["%H", "%M", "%S"]), ([6], ["%H%M%S"]), ([9], ["%H%M%S%L"]),
   ]
+  /// Rare forms of dates: a run of no digits is the name of a month. Most can be read in one way, the last ones in several.
+  private static let rareDates: [(widths: [Int], fields: [String])] = {
+    let times: [(widths: [Int], fields: [String])] = [
+      ([2, 2, 2], ["%H", "%M", "%S"]), ([1, 2, 2], ["%-H", "%M", "%S"]), ([6], ["%H%M%S"]),
+    ]
+    let minutes: [(widths: [Int], fields: [String])] = [([2, 2], ["%H", "%M"]), ([4], ["%H%M"])]
+    let days: [(widths: [Int], fields: [String])] = [([4, 2, 2], ["%Y", "%m", "%d"]), ([8], ["%Y%m%d"])]
+    let named: [(widths: [Int], fields: [String])] = [
+      ([2, 0, 4], ["%d", "%b", "%Y"]), ([1, 0, 4], ["%-d", "%b", "%Y"]), ([0, 2, 4], ["%b", "%d", "%Y"]),
+      ([0, 1, 4], ["%b", "%-d", "%Y"]), ([4, 0, 2], ["%Y", "%b", "%d"]),
+    ]
+    let other: [(widths: [Int], fields: [String])] = [
+      ([4, 3], ["%Y", "%j"]), ([7], ["%Y%j"]), ([2, 2, 4], ["%d", "%m", "%Y"]), ([2, 2, 4], ["%m", "%d", "%Y"]),
+      ([8], ["%d%m%Y"]), ([8], ["%m%d%Y"]), ([2, 2, 2], ["%y", "%m", "%d"]), ([2, 2, 2], ["%d", "%m", "%y"]),
+      ([2, 2, 2], ["%m", "%d", "%y"]), ([6], ["%y%m%d"]), ([6], ["%d%m%y"]), ([6], ["%m%d%y"]),
+    ]
+    func joined(
+      _ days: [(widths: [Int], fields: [String])], _ times: [(widths: [Int], fields: [String])]
+    ) -> [(widths: [Int], fields: [String])] {
+      days.flatMap { day in times.map { (day.widths + $0.widths, day.fields + $0.fields) } }
+    }
+    return joined(days, minutes) + [([12], ["%Y%m%d%H%M"])] + joined(named, times + minutes) + joined(other, times)
+  }()
+
+  /// Returns the guesses for a date in a rare form.
+  static func rare(of name: String) -> [PatternGuess] {
+    let stem = PictureNames.parts(of: name).stem
+    let isHalfDay = NameAdvice.isHalfDay(name)
+    let runs = runsAndMonths(of: stem)
+    return runs.indices.flatMap { index -> [PatternGuess] in
+      let rest = runs[index...]
+      // Ticks of .NET.
+      if rest[index].utf8.count == 18, let ticks = Int64(rest[index]),
+        Limits().plausible.contains(CivilTime.unixMs(ofTicks: ticks))
+      {
+        return [PatternGuess(stem, [rest[index]], ["%Q"])]
+      }
+      return rareDates.compactMap { widths, fields in
+        let found = rest.prefix(widths.count)
+        guard found.count == widths.count, zip(found, widths).allSatisfy({ Self.width($0) == $1 }) else { return nil }
+        let read = fields.map { field in
+          guard isHalfDay else { return field }
+          return ["%H", "%-H"].contains(field) ? "%-I" : field.replacing("%H", with: "%I")
+        }
+        var guess = PatternGuess(stem, Array(found), read, isHalfDay)
+        guess.mayCount = fields.last == "%H%M" || fields.last == "%Y%m%d%H%M"
+        return isHalfDay == (guess.time + guess.tail).contains("%p") ? guess : nil
+      }
+    }
+  }
+
+  /// The number of digits; 0 for the name of a month.
+  private static func width(_ run: Substring) -> Int {
+    run.utf8.first.map { (48...57).contains($0) } == true ? run.utf8.count : 0
+  }
+
+  /// Returns the runs of digits and the names of months, in order.
+  private static func runsAndMonths(of stem: Substring) -> [Substring] {
+    var (runs, rest) = ([Substring](), stem)
+    while let first = rest.first {
+      let isDigit = ("0"..."9").contains(first)
+      let run = rest.prefix { isDigit ? ("0"..."9").contains($0) : $0.isLetter }
+      if isDigit || MonthName(at: Array(run.utf8)[...])?.lengths.contains(run.utf8.count) == true { runs.append(run) }
+      rest = rest.dropFirst(max(1, run.count))
+    }
+    return runs
+  }
+
   /// Maximum number of folders between a date and the picture.
   private static let deepest = 4
 
@@ -123,7 +193,10 @@ struct PatternGuess {
   }
 
   /// Whether the name has a date and a time of day.
-  var isDate: Bool { time.hasPrefix("%Y") }
+  var isDate: Bool { !time.hasPrefix("%s") && !time.hasPrefix("%Q") }
+
+  /// The pattern that reads the least; nil for a name that nobody can type.
+  var strictest: NamePattern? { Self.isTypable(head + time + tail) ? NamePattern(head + time + tail) : nil }
 
   /// Patterns that read the name, the strictest first.
   var patterns: [NamePattern] {

@@ -6,7 +6,15 @@ package enum PlainFormat: BatchFormat {
 
   package static func read(_ source: BatchSource, limits: Limits) throws -> [BatchDraft]? {
     let draft = draft(of: source.contents.topNames)
-    return source.isRead(by: draft.frames.count, of: source.contents.topNames) ? [draft] : nil
+    guard source.isRead(by: draft.frames.count, of: source.contents.topNames) else { return nil }
+    // An archive has the names in its folders, too.
+    if let first = draft.frames.first, first.folderDepth > 0,
+      let (cause, advice) = try InterleavedSources.folders(
+        of: draft.frames.map { ($0.paths[0], $0.timeMs) }, source, limits)
+    {
+      throw BadBatch("read", source.name, cause, advice: advice)
+    }
+    return [draft]
   }
 
   package static func draft(of names: [String]) -> BatchDraft {

@@ -222,8 +222,15 @@ private struct FolderListing {
     guard !links.isEmpty else { return [] }
     let own = Set(names)
     var followed: [String] = []
+    func isInside(_ link: (name: String, target: String?)) -> Bool {
+      !link.name.contains("/") && link.target?.contains("/") == true
+    }
+    // Links above the folder of the pictures put them into an order.
+    let areSequence =
+      links.count(where: isInside) >= PictureNames.fewestLinks
+      && !names.contains { !$0.contains("/") && PictureNames.isPicture($0) }
     for (name, target) in links {
-      if let target, own.contains(target) {
+      if let target, own.contains(target), !(areSequence && isInside((name, target))) {
         refuse(name, "a symbolic link to \(target), a file of the batch", .copy)
       } else {
         followed.append(name)

@@ -51,7 +51,7 @@ enum UnknownBatch {
         let (cause, advice) = videos(contents, like: first, .mp4)
         return bad(cause, advice)
       }
-      return inFolders(contents, names, bad) ?? BadBatch("read", name, "nothing in it", advice: advice)
+      return inFolders(source, names, bad) ?? BadBatch("read", name, "nothing in it", advice: advice)
     }
     let (name, kind) = example(of: contents)
     let shown = "'\(lastComponent(of: name).shortened(to: 80))'"
@@ -110,8 +110,9 @@ enum UnknownBatch {
 
   /// Explains a batch without files at its top level; nil if it has none in folders, either.
   private static func inFolders(
-    _ contents: any BatchContents, _ advice: NameAdvice, _ bad: (_ cause: String, _ advice: String) -> BadBatch
+    _ source: BatchSource, _ advice: NameAdvice, _ bad: (_ cause: String, _ advice: String) -> BadBatch
   ) -> BadBatch? {
+    let contents = source.contents
     guard let first = contents.names.sorted().first, let folder = first.split(separator: "/").first else {
       return (contents as? DirectoryContents)?.deeperFolder.map { deeper in
         bad(
@@ -121,10 +122,16 @@ enum UnknownBatch {
     }
     let cause = "all its files lie in folders, the first in '\(folder.prefix(80))'"
     let names = contents.names.filter(PictureNames.isPicture)
+    let isFilm = source.options.assumedStartMs != nil
     if names.isEmpty || names.contains(where: { PlainFormat.instant(ofName: $0) != nil }) {
+      if isFilm, !names.isEmpty { return bad(cause, "give the folders themselves: \(source.folderWord)/*") }
       return bad(cause, "if each folder is a batch, run: encoder-worker encode --batches DIR --output DIR")
     }
     if let remedy = advice.remedy { return bad(cause, remedy) }
+    let folders = Set(names.map { NaturalOrder.form(of: DurableFile.parentDirectory(of: $0)) })
+    if isFilm, folders.count == 1, names.allSatisfy({ !NumberedName($0).runs.isEmpty }) {
+      return bad(cause, "for numbered pictures give --fps R, for example --fps 2")
+    }
     let isLoose = ((try? contents.modifiedMs(first)) ?? nil) != nil
     let times =
       "if the files have the times of their captures, run: encoder-worker encode --batches DIR --times mtime --output DIR; else "
@@ -136,7 +143,8 @@ enum UnknownBatch {
     let times = names.hasModificationTimes ? "use the times of the files with --times mtime" : nil
     let remedy =
       names.remedy
-      ?? [(names.haveDates ? times : nil) ?? names.numbering ?? times, NameAdvice.renaming].compactMap { $0 }.joined(
+      ?? [names.remedyInTwoWays, (names.haveDates ? times : nil) ?? names.numbering ?? times, NameAdvice.renaming]
+      .compactMap { $0 }.joined(
         separator: "; else ")
     let hasNumber = lastComponent(of: name).contains { $0.isASCII && $0.isNumber }
     let cause =

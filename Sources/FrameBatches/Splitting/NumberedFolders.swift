@@ -24,7 +24,10 @@ package struct NumberedFolders: Equatable {
       let entries = try directory.entries(limit: limits.folderEntries - count)
       count += entries.count
       guard count <= limits.folderEntries else { return nil }
-      let files = entries.filter { $0.kind == .file && !isRecorderJunk($0.name) }.map(\.name)
+      let links = entries.filter { $0.kind == .link && PictureNames.isPicture($0.name) }.map(\.name)
+      let files =
+        entries.filter { $0.kind == .file && !isRecorderJunk($0.name) }.map(\.name)
+        + (links.count >= PictureNames.fewestLinks ? links : [])
       if files.contains(where: PictureNames.isPicture) || files.contains(where: NativeFormat.isDescription) {
         guard depth > 0 else { return nil }
         paths.append(inner)

@@ -257,8 +257,12 @@ private final class InputNotes: Sendable {
     order = placed.flatMap { [$0.path] + $0.inputs }
     notes = Mutex([:])
     for (path, inputs) in placed where inputs.count > 1 || inputs != [path] {
-      let names = count(inputs.count, "folder")
-      add(["its \(names) are shown one behind the other: \(inputs[0]) to \(inputs[inputs.count - 1])"], on: path)
+      add(
+        [
+          inputs.count == 1
+            ? "its pictures are those in \(inputs[0])"
+            : "its \(inputs.count) folders are shown one behind the other: \(inputs[0]) to \(inputs[inputs.count - 1])"
+        ], on: path)
     }
   }
 

@@ -150,6 +150,45 @@ import Testing
     #expect(try shown() == Array(0..<30))
   }
 
+  /// A hold of a year has hundreds of samples, each with repeats of its own.
+  @Test func filmOfYearsIsWritten() throws {
+    let day: Int64 = 86_400_000
+    try NumberedFolder("seasons", in: scratch).add(at: (0..<12).map { (360 * ($0 / 3) + $0 % 3) * day })
+    let made = try facts("seasons", "--capture", "interval", "--interval", "1000")
+    #expect(made.durationMs >= 1_082 * day)
+    #expect(try shown() == Array(0..<12))
+  }
+
+  /// The film of numbered pictures counts its captures from 0.
+  @Test func filmOfNumberedPicturesIsAnInput() throws {
+    try parts(["job"])
+    _ = try facts("job", "--fps", "10", to: "numbered.mp4")
+    #expect(try facts(scratch.path("numbered.mp4"), "--speed", "2").durationMs == 200)
+    #expect(try facts(scratch.path("numbered.mp4")).durationMs == 400)
+    #expect(try shown() == Array(0..<4))
+  }
+
+  /// Links order the pictures of a store in the folder: the usual trick for a sequence.
+  @Test func linksOrderThePicturesOfAFolderInside() throws {
+    try parts(["job/store"])
+    for number in 0..<4 {
+      try FileManager.default.createSymbolicLink(
+        atPath: scratch.path("job/\(number).png"), withDestinationPath: "store/frame_000\(4 - number).png")
+    }
+    #expect(try facts("job", "--fps", "10").durationMs == 400)
+    #expect(try shown() == [3, 2, 1, 0])
+  }
+
+  @Test func folderOfNumberedFoldersLeadsToItsFilm() throws {
+    try parts(["job/part1", "job/part2"])
+    let refused = try film("job")
+    #expect(refused.status == 65 && refused.errors.contains("for numbered pictures give --fps R, for example --fps 2"))
+    let encoded = try Tool.run(
+      EncoderWorker.path,
+      ["encode", "job", "--start", "1767859512000", "--fps", "2", "--output", "out"], in: scratch.url)
+    #expect(encoded.status == 65 && encoded.errors.contains("with one --session: job/*"), "\(encoded.errors)")
+  }
+
   @Test func gapsThatAreNotThereAreSaid() throws {
     try NumberedFolder("a", in: scratch).add(at: [0, 1_000, 2_000])
     try NumberedFolder("gap", in: scratch).add(at: [0, 20_000])
