@@ -41,10 +41,20 @@ package enum PictureNames {
   /// Returns a file's name without its suffix, and the suffix in lower case. Digits behind a point are no suffix.
   static func parts(of path: String) -> (stem: Substring, suffix: String) {
     let name = lastComponent(of: path)
+    guard let last = name.utf8.lastIndex(of: UInt8(ascii: ".")) else { return (name[...], "") }
+    let bytes = name.utf8[last...].dropFirst()
+    if bytes.allSatisfy({ $0 < 0x80 }) {
+      let isSuffix =
+        (1...5).contains(bytes.count) && bytes.first.map(isLetter) == true
+        && bytes.allSatisfy { isLetter($0) || (48...57).contains($0) }
+      return isSuffix ? (name[..<last], Substring(bytes).lowercased()) : (name[...], "")
+    }
     guard let point = name.lastIndex(of: "."), case let suffix = name[point...].dropFirst(),
       (1...5).contains(suffix.utf8.count), suffix.first?.isLetter == true,
       suffix.allSatisfy({ $0.isLetter || $0.isNumber })
     else { return (name[...], "") }
     return (name[..<point], suffix.lowercased())
   }
+
+  private static func isLetter(_ byte: UInt8) -> Bool { (97...122).contains(byte | 0x20) }
 }

@@ -174,4 +174,30 @@ import Testing
     limits.frames = 4
     #expect(try BatchSessions(reading: path, limits: limits).readers[0].batch.frames.count == 4)
   }
+
+  /// Names in ASCII are looked at byte by byte.
+  @Test func halfDaysOfBytesAreThoseOfCharacters() {
+    let parts = ["1", "12", "a", "A", "p", "P", "m", "M", ".", " ", "_", "-", "x", "shot", "\t", "am", "p.m.", "/"]
+    var random = Random(seed: 9)
+    var found = 0
+    for _ in 0..<20_000 {
+      let stem = (0...Int(random.int(0...8))).map { _ in parts[Int(random.int(0...Int64(parts.count - 1)))] }.joined()
+      let isHalfDay = NameAdvice.isHalfDay(ofAny: stem.lowercased())
+      #expect(NameAdvice.isHalfDay(ofASCII: stem[...]) == isHalfDay, "\(stem)")
+      if isHalfDay { found += 1 }
+    }
+    #expect(found > 100)
+  }
+
+  @Test func suffixesOfBytesAreThoseOfCharacters() {
+    for (name, stem, suffix) in [
+      ("a.jpg", "a", "jpg"), ("a.JPEG", "a", "jpeg"), ("a.b.c1", "a.b", "c1"), ("a.5", "a.5", ""), ("a", "a", ""),
+      ("a.", "a.", ""), ("a.toolong", "a.toolong", ""), (".jpg", "", "jpg"), ("a.j g", "a.j g", ""),
+      ("a.jpé", "a", "jpé"),
+      ("é.png", "é", "png"), ("a.\u{301}jpg", "a.\u{301}jpg", ""), ("d.x/a.png", "a", "png"),
+    ] {
+      let parts = PictureNames.parts(of: name)
+      #expect(parts.stem == stem && parts.suffix == suffix, "\(name)")
+    }
+  }
 }

@@ -124,7 +124,27 @@ package struct NameAdvice {
 
   /// Whether a name says AM or PM behind a digit, or in East Asian letters.
   static func isHalfDay(_ path: String) -> Bool {
-    let stem = PictureNames.parts(of: path).stem.lowercased()
+    let stem = PictureNames.parts(of: path).stem
+    return stem.utf8.allSatisfy { $0 < 0x80 } ? isHalfDay(ofASCII: stem) : isHalfDay(ofAny: stem.lowercased())
+  }
+
+  /// The same as ``isHalfDay(ofAny:)`` for the names that most have, in a tenth of the time.
+  static func isHalfDay(ofASCII stem: Substring) -> Bool {
+    func isDigit(_ byte: UInt8) -> Bool { (48...57).contains(byte) }
+    func isBlank(_ byte: UInt8) -> Bool { byte == 32 || (9...13).contains(byte) }
+    guard stem.utf8.contains(where: { $0 | 0x20 == UInt8(ascii: "m") }) else { return false }
+    let letters = stem.utf8.filter { $0 != UInt8(ascii: ".") }
+    return letters.indices.contains { index in
+      guard isDigit(letters[index]) else { return false }
+      let rest = letters[(index + 1)...].drop { isBlank($0) || $0 == UInt8(ascii: "_") || $0 == UInt8(ascii: "-") }
+      guard let first = rest.first, [UInt8(ascii: "a"), UInt8(ascii: "p")].contains(first | 0x20) else { return false }
+      let behind = rest.dropFirst().drop(while: isBlank)
+      guard let second = behind.first, second | 0x20 == UInt8(ascii: "m") else { return false }
+      return behind.dropFirst().first.map { !isDigit($0) && !(97...122).contains($0 | 0x20) } ?? true
+    }
+  }
+
+  static func isHalfDay(ofAny stem: String) -> Bool {
     if ["午前", "午後", "上午", "下午", "오전", "오후"].contains(where: stem.contains) { return true }
     let letters = Array(stem.filter { $0 != "." })
     return letters.indices.contains { index in
