@@ -46,7 +46,7 @@ package enum PictureNames {
     if bytes.allSatisfy({ $0 < 0x80 }) {
       let isSuffix =
         (1...5).contains(bytes.count) && bytes.first.map(isLetter) == true
-        && bytes.allSatisfy { isLetter($0) || (48...57).contains($0) }
+        && bytes.allSatisfy { isLetter($0) || $0.isDigit }
       return isSuffix ? (name[..<last], Substring(bytes).lowercased()) : (name[...], "")
     }
     guard let point = name.lastIndex(of: "."), case let suffix = name[point...].dropFirst(),

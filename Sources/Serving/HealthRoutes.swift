@@ -74,7 +74,7 @@ package final class HealthRoutes: Sendable {
     write(durationsOf: counts, to: &text)
     if let screens = worker.screens?.counts {
       text.gauge("encoder_worker_frozen_screens", "Sessions whose screen has not changed for --frozen.", screens.frozen)
-      text.gauge("encoder_worker_blank_screens", "Those of them that show one colour.", screens.blank)
+      text.gauge("encoder_worker_blank_screens", "Frozen screens that show one colour.", screens.blank)
     }
     write(worker.notifier?.counts ?? NotificationCounts(), to: &text)
     let ends = worker.owedEnds

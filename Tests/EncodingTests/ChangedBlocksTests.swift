@@ -7,13 +7,6 @@ import Testing
 
 /// The blocks in which two pictures differ are those of plain loops over their samples.
 @Suite struct ChangedBlocksTests {
-  private let decoder = PictureDecoder(limits: Limits())
-
-  private func picture(_ pixels: [Int], _ width: Int, _ height: Int) throws -> Picture {
-    let file = PNGImage.file(width: width, height: height, depth: 8, kind: 2, samples: pixels)
-    return try decoder.picture(from: [file], FrameComposition(content: .image(nil), masks: .none)).picture
-  }
-
   private func coded(_ pixels: [Int], _ width: Int, _ height: Int) -> CodedSamples {
     CodedSamples(rgb: pixels.map { UInt8($0) }, width: width, height: height)
   }
@@ -100,4 +93,13 @@ import Testing
     #expect(hold(.captured, 1).changedBlocks == 1 && hold(.captured, nil).changedBlocks == nil)
     #expect(hold(.continued, 1).changedBlocks == 0 && hold(.continued, nil).changedBlocks == 0)
   }
+}
+
+/// Returns the picture of a PNG.
+///
+/// - Parameter pixels: red, green and blue of each.
+func picture(_ pixels: [Int], _ width: Int, _ height: Int) throws -> Picture {
+  let file = PNGImage.file(width: width, height: height, depth: 8, kind: 2, samples: pixels)
+  return try PictureDecoder(limits: Limits())
+    .picture(from: [file], FrameComposition(content: .image(nil), masks: .none)).picture
 }

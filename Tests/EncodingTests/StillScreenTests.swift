@@ -2,17 +2,9 @@ import TestSupport
 import Testing
 
 @testable import Encoding
-@testable import FrameBatches
 
 /// Digests of pictures, and pictures of one colour.
 @Suite struct StillScreenTests {
-  private let decoder = PictureDecoder(limits: Limits())
-
-  private func picture(_ pixels: [Int], _ width: Int, _ height: Int) throws -> Picture {
-    let file = PNGImage.file(width: width, height: height, depth: 8, kind: 2, samples: pixels)
-    return try decoder.picture(from: [file], FrameComposition(content: .image(nil), masks: .none)).picture
-  }
-
   @Test(arguments: [(1, 1), (2, 2), (5, 3), (64, 48), (130, 41)])
   func pictureOfOneColourIsBlankUntilAPixelDiffers(width: Int, height: Int) throws {
     var random = Random(seed: width)

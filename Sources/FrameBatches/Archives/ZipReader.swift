@@ -77,7 +77,13 @@ struct ZipReader {
       let hasSizes = local.number(6, 2) & 8 == 0
       let packed = min(dataStart, file.count)..<min(file.count, hasSizes ? dataStart + local.number(18, 4) : file.count)
       let room = min(limits.frameBytes, limits.unpackedBytes - unpacked)
-      let (bytes, read) = try method == 8 ? inflated(packed, most: room) : (stored(packed, most: room), packed.count)
+      var (bytes, read) = ([UInt8](), packed.count)
+      if method == 8 {
+        let unpacking = try inflated(packed, most: room)
+        (bytes, read) = (unpacking.bytes, unpacking.inflater.readBytes)
+      } else {
+        bytes = try stored(packed.prefix(room))
+      }
       unpacked += bytes.count
       count += 1
       if ArchiveEntry.reasonToRefuse(path: path) == nil, !path.hasSuffix("/") {
@@ -95,21 +101,6 @@ struct ZipReader {
 
   private func isHeader(at offset: Int) throws -> Bool {
     try offset + 4 <= file.count && file.bytes(offset..<offset + 4).number(0, 4) == 0x0403_4B50
-  }
-
-  private func stored(_ range: Range<Int>, most: Int) throws -> [UInt8] {
-    try stored(range.lowerBound..<min(range.upperBound, range.lowerBound + most))
-  }
-
-  /// Unpacks raw deflate as far as it goes.
-  ///
-  /// - Returns: the bytes, and the number of packed bytes that they took.
-  private func inflated(_ range: Range<Int>, most: Int) throws -> (bytes: [UInt8], read: Int) {
-    let inflater = try Inflater()
-    let bytes = try unsafe [UInt8](unsafeUninitializedCapacity: most) { output, filled in
-      try forEachPart(of: range) { try unsafe inflater.add($0, to: output, &filled) }
-    }
-    return (bytes, inflater.readBytes)
   }
 
   private func contents(of index: Int, in directory: ZipDirectory) throws -> FileContents {
@@ -138,13 +129,19 @@ struct ZipReader {
     return bytes
   }
 
-  /// Unpacks raw deflate (RFC 1951). Returns nil if the result does not have exactly this size.
-  private func inflated(_ range: Range<Int>, size: Int) throws -> [UInt8]? {
+  /// Unpacks raw deflate (RFC 1951) as far as it goes.
+  private func inflated(_ range: Range<Int>, most: Int) throws -> (bytes: [UInt8], inflater: Inflater) {
     let inflater = try Inflater()
-    // One more byte detects a larger result.
-    let bytes = try unsafe [UInt8](unsafeUninitializedCapacity: size + 1) { output, filled in
+    let bytes = try unsafe [UInt8](unsafeUninitializedCapacity: most) { output, filled in
       try forEachPart(of: range) { try unsafe inflater.add($0, to: output, &filled) }
     }
+    return (bytes, inflater)
+  }
+
+  /// Unpacks raw deflate. Returns nil if the result does not have exactly this size.
+  private func inflated(_ range: Range<Int>, size: Int) throws -> [UInt8]? {
+    // One more byte detects a larger result.
+    let (bytes, inflater) = try inflated(range, most: size + 1)
     return inflater.isDone && inflater.readBytes == range.count && bytes.count == size ? bytes : nil
   }
 

@@ -18,20 +18,18 @@ struct NumberedName {
     var (form, runs) = ([UInt8](), [Substring]())
     var index = bytes.startIndex
     while index < bytes.endIndex {
-      guard Self.isDigit(bytes[index]) else {
+      guard bytes[index].isDigit else {
         form.append(bytes[index])
         index = bytes.index(after: index)
         continue
       }
-      let end = bytes[index...].firstIndex { !Self.isDigit($0) } ?? bytes.endIndex
+      let end = bytes[index...].firstIndex { !$0.isDigit } ?? bytes.endIndex
       form.append(UInt8(ascii: "#"))
       runs.append(stem[index..<end])
       index = end
     }
     (self.form, self.runs) = (String(decoding: form, as: UTF8.self), runs)
   }
-
-  private static func isDigit(_ byte: UInt8) -> Bool { (48...57).contains(byte) }
 
   /// Returns a pattern of the name: `fields` in place of the runs, and text as it is.
   ///

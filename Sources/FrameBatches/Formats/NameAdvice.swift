@@ -72,11 +72,14 @@ package struct NameAdvice {
       + readings.map(\.pattern.option).joined(separator: ", or ") + zone
   }
 
+  /// The option for numbered pictures.
+  var rate: String {
+    source.options.assumedStartMs != nil
+      ? "give --fps R, for example --fps 2" : "give --start T --fps R, for example --start 2026-01-08T08:05:12Z --fps 1"
+  }
+
   /// The option for numbered pictures, if their names have a counter, or patterns that choose one; else nil.
   var numbering: String? {
-    let rate =
-      source.options.assumedStartMs != nil
-      ? "give --fps R, for example --fps 2" : "give --start T --fps R, for example --start 2026-01-08T08:05:12Z --fps 1"
     do throws(CounterFault) {
       let counter = try NameCounter(of: names)
       guard !names.isEmpty, 2 * counter.places.count > names.count else { return nil }
@@ -130,17 +133,16 @@ package struct NameAdvice {
 
   /// The same as ``isHalfDay(ofAny:)`` for the names that most have, in a tenth of the time.
   static func isHalfDay(ofASCII stem: Substring) -> Bool {
-    func isDigit(_ byte: UInt8) -> Bool { (48...57).contains(byte) }
     func isBlank(_ byte: UInt8) -> Bool { byte == 32 || (9...13).contains(byte) }
     guard stem.utf8.contains(where: { $0 | 0x20 == UInt8(ascii: "m") }) else { return false }
     let letters = stem.utf8.filter { $0 != UInt8(ascii: ".") }
     return letters.indices.contains { index in
-      guard isDigit(letters[index]) else { return false }
+      guard letters[index].isDigit else { return false }
       let rest = letters[(index + 1)...].drop { isBlank($0) || $0 == UInt8(ascii: "_") || $0 == UInt8(ascii: "-") }
       guard let first = rest.first, [UInt8(ascii: "a"), UInt8(ascii: "p")].contains(first | 0x20) else { return false }
       let behind = rest.dropFirst().drop(while: isBlank)
       guard let second = behind.first, second | 0x20 == UInt8(ascii: "m") else { return false }
-      return behind.dropFirst().first.map { !isDigit($0) && !(97...122).contains($0 | 0x20) } ?? true
+      return behind.dropFirst().first.map { !$0.isDigit && !(97...122).contains($0 | 0x20) } ?? true
     }
   }
 

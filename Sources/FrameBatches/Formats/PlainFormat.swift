@@ -39,14 +39,16 @@ package enum PlainFormat: BatchFormat {
     name.utf8.prefix { (48...57).contains($0) }.count >= 12 && instant(ofName: name) != nil
   }
 
+  private static let point = UInt8(ascii: ".")
+
   /// The capture time in a file's name, `<unix ms>` or `<unix ms>.<suffix>`, in milliseconds; nil for any other name. A number of 16
   /// digits are microseconds, and one of 19 nanoseconds: they are rounded.
   package static func instant(ofName name: String) -> Int64? {
     let base = lastComponent(of: name)
     // Most other names differ here already.
-    guard let next = base.utf8.first(where: { !(48...57).contains($0) }) ?? base.utf8.last,
-      (48...57).contains(base.utf8.first ?? 0), next == UInt8(ascii: ".") || (48...57).contains(next)
-    else { return nil }
+    guard base.utf8.first?.isDigit == true, base.utf8.first(where: { !$0.isDigit }) ?? point == point else {
+      return nil
+    }
     let parts = base.lowercased().split(separator: ".", omittingEmptySubsequences: false)
     guard parts.count <= 2, parts.count == 1 || !otherSuffixes.contains(parts[1]) else { return nil }
     let stem = parts[0]

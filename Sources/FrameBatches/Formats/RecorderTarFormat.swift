@@ -27,7 +27,7 @@ package enum RecorderTarFormat: BatchFormat {
 
   private static func instant(ofName name: String) -> Int64? {
     // Most other names differ here already.
-    guard let first = name.utf8.first, (48...57).contains(first) || first == UInt8(ascii: "+") else { return nil }
+    guard let first = name.utf8.first, first.isDigit || first == UInt8(ascii: "+") else { return nil }
     let lower = name.lowercased()
     guard let suffix = [".jpeg", ".jpg"].first(where: lower.hasSuffix) else { return nil }
     let parts = name.dropLast(suffix.count).split(separator: "_", omittingEmptySubsequences: false)

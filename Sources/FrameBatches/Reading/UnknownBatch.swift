@@ -130,7 +130,7 @@ enum UnknownBatch {
     if let remedy = advice.remedy { return bad(cause, remedy) }
     let folders = Set(names.map { NaturalOrder.form(of: DurableFile.parentDirectory(of: $0)) })
     if isFilm, folders.count == 1, names.allSatisfy({ !NumberedName($0).runs.isEmpty }) {
-      return bad(cause, "for numbered pictures give --fps R, for example --fps 2")
+      return bad(cause, "for numbered pictures \(advice.rate)")
     }
     let isLoose = ((try? contents.modifiedMs(first)) ?? nil) != nil
     let times =

@@ -22,10 +22,7 @@ package final class SessionCopy: VideoFiles {
     var words: [String: ObjectTag] = [:]
     /// The starts of the manifests that were fetched and not published here, because the copy was ended.
     var fetched: Set<Int64> = []
-    /// The manifests that cannot be read, by the starts of their segments, and when to try again, in monotonic milliseconds.
-    var (damage, retryMs): ([Int64: BadSession], Int) = ([:], 0)
-    /// Those of them that were fetched since, and not published here.
-    var mended: Set<Int64> = []
+    var damage = DamagedManifests()
     /// Bytes of the files beside the videos.
     var bytes = 0
     /// Of the session's directory, as this object has left it; nil before the first publication.
@@ -45,11 +42,6 @@ package final class SessionCopy: VideoFiles {
   /// Files that are not whole yet.
   private var new: String { output + "/new" }
   private var videos: String { output + "/videos" }
-
-  /// Maximum number of manifests of a session that may be damaged; those of all others are shown.
-  private static let maximumDamage = 16
-  /// Milliseconds after which damaged manifests are fetched again.
-  private static let retryMs = 10_000
 
   /// - Parameters:
   ///   - output: a new directory of this copy alone.
@@ -74,8 +66,8 @@ package final class SessionCopy: VideoFiles {
   /// Whether the copy is of this head. One without a tag is compared by its segments. With a damaged manifest it is for some seconds only.
   func isOf(_ head: ObjectSession.Head) -> Bool {
     state.withLock { state in
-      guard state.damage.isEmpty || clock() < state.retryMs else { return false }
-      return state.tag == head.tag && (head.tag != nil || state.index?.published.index == head.published?.index)
+      !state.damage.isDue(atMs: clock()) && state.tag == head.tag
+        && (head.tag != nil || state.index?.published.index == head.published?.index)
     }
   }
 
@@ -114,21 +106,21 @@ package final class SessionCopy: VideoFiles {
     else {
       return false
     }
-    let new = entries.filter { old.entries[$0.startMs] == nil || old.damage[$0.startMs] != nil }
+    let new = entries.filter { old.entries[$0.startMs] == nil || old.damage.fault(of: $0.startMs) != nil }
     let hasLabels = index.published.labels != old.index?.published.labels ?? 0
     let listed = try list(new, of: entries, isWhole: hasLabels, progress: progress)
     try fetch(new.filter { !old.fetched.contains($0.startMs) }, listed, progress)
     let words = listed.words.filter { byStart[$0.value.startMs] != nil && old.words[$0.key] != $0.value.tag }
     try fetch(words.keys, progress)
     // Those that are still damaged have their empty files.
-    let mended = state.withLock { $0.mended }
+    let mended = state.withLock { $0.damage.mended }
     let changed = new.filter { old.entries[$0.startMs] == nil || mended.contains($0.startMs) }
     let isSame = changed.isEmpty && words.isEmpty && head.tag != nil && head.tag == old.tag
     do {
       if !isSame { try publish(changed, words: words.keys.sorted(), index.views(of: entries) + index.records) }
     } catch {
       // Fetch again what something else has removed.
-      state.withLock { ($0.fetched, $0.mended) = ([], []) }
+      state.withLock { ($0.fetched, $0.damage.mended) = ([], []) }
       throw error
     }
     let stamp = try Directory(opening: output).stamp(of: session.id.description)
@@ -137,10 +129,8 @@ package final class SessionCopy: VideoFiles {
       (state.index, state.pages, state.entries) = (index, pages, byStart)
       state.videos.formUnion(listed.videos)
       for (name, word) in words { state.words[name] = word.tag }
-      state.damage = state.damage.filter { byStart[$0.key] != nil && !state.mended.contains($0.key) }
-      (state.fetched, state.mended) = ([], [])
-      state.retryMs = clock() + Self.retryMs
-      state.kept.isSettled = false
+      (state.fetched, state.kept.isSettled) = ([], false)
+      state.damage.settle(nowMs: clock()) { byStart[$0] != nil }
     }
     return true
   }
@@ -234,29 +224,14 @@ package final class SessionCopy: VideoFiles {
       PackPlace.groups(of: entries, \.manifest),
       { [self] group in
         for entry in group { remove(new + "/" + SegmentName.manifest(entry.startMs)) }
-        try note(objects.markedManifests(of: group), of: group)
+        let faults = try objects.markedManifests(of: group)
+        try state.withLock { try $0.damage.note(faults, of: group) }
         for entry in group { try date(entry, listed) }
       }, progress: { _ in try progress() })
   }
 
-  /// - Throws: a fault if there are many.
-  private func note(_ faults: [Int64: BadSession], of group: [SessionEntry]) throws {
-    let count = state.withLock { state in
-      for startMs in group.map(\.startMs) {
-        if let fault = faults[startMs] {
-          state.damage[startMs] = fault
-          state.mended.remove(startMs)
-        } else if state.damage[startMs] != nil {
-          state.mended.insert(startMs)
-        }
-      }
-      return state.damage.count - state.mended.count
-    }
-    if count > Self.maximumDamage, let first = faults.values.first { throw first }
-  }
-
   package func requireManifest(_ startMs: Int64) throws {
-    if let bad = state.withLock({ $0.damage[startMs] }) { throw bad }
+    if let bad = state.withLock({ $0.damage.fault(of: startMs) }) { throw bad }
   }
 
   /// Counts a new manifest, and gives it the time of its publication: live playlists go by that.
